@@ -1,0 +1,365 @@
+"""The one document every painting is made from: plain values, versioned, JSON both ways.
+
+Times are milliseconds, shares are fractions of the step, speedups are multiples. A number that
+cannot be known is `None` and the `reason` beside it says why; it is never 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from analyzer.errors import UnusableInput
+
+SCHEMA_VERSION = 1
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of all parts: immutable, keyword-only, compared by value."""
+
+
+class Estimate(Part, frozen=True, kw_only=True):
+    """A value with its interval; `reason` says why a field is null (unbounded, too few steps)."""
+
+    value: float | None
+    lo: float | None = None
+    hi: float | None = None
+    envelope: tuple[float | None, float | None] | None = None
+    reason: str = ""
+
+
+class Tool(Part, frozen=True, kw_only=True):
+    """Which program wrote the file."""
+
+    name: str
+    version: str
+
+
+class Flags(Part, frozen=True, kw_only=True):
+    """Profiler flags; None where the trace does not say."""
+
+    with_stack: bool | None = None
+    profile_memory: bool | None = None
+    record_shapes: bool | None = None
+
+
+class InputFile(Part, frozen=True, kw_only=True):
+    """One input file. `rank` is None when the file was skipped; `reason` says why it was."""
+
+    name: str
+    rank: int | None
+    bytes: int
+    events: int
+    cycle: int = 0
+    rank_rule: str = ""
+    reason: str = ""
+
+
+class Run(Part, frozen=True, kw_only=True):
+    """What ran: `world_size` is None when no file says and it cannot be concluded."""
+
+    label: str
+    world_size: int | None
+    ranks_present: list[int]
+    hosts: list[str]
+    gpu: str | None
+    backend: str | None
+    torch: str | None
+    flags: Flags
+    strategy: list[str]
+    files: list[InputFile]
+
+
+class Caveat(Part, frozen=True, kw_only=True):
+    """A defect of the data and what it forbids to conclude. severity: info, warning or error."""
+
+    id: str
+    severity: str
+    text: str
+    forbids: list[str]
+
+
+class DroppedStep(Part, frozen=True, kw_only=True):
+    """A step left out of all means, and why."""
+
+    index: int
+    why: str
+
+
+class WallTime(Part, frozen=True, kw_only=True):
+    """Step time over `n` steps (each the mean over ranks), with a 95 % interval of the mean."""
+
+    mean: float
+    median: float
+    lo: float | None
+    hi: float | None
+    n: int
+
+
+class Steps(Part, frozen=True, kw_only=True):
+    """Which steps were used, by which rule."""
+
+    used: list[int]
+    dropped: list[DroppedStep]
+    wall_ms: WallTime
+    rule: str
+
+
+class RankRow(Part, frozen=True, kw_only=True):
+    """Mean over the used steps of one rank; `ms` sums to `step_ms`."""
+
+    rank: int
+    step_ms: float
+    ms: dict[str, float]
+    hidden_comm_ms: float
+
+
+class StepRow(Part, frozen=True, kw_only=True):
+    """Mean over the ranks of one used step; `ms` sums to the step's time."""
+
+    step: int
+    ms: dict[str, float]
+
+
+class Breakdown(Part, frozen=True, kw_only=True):
+    """Exclusive classes that tile the step. `timeline` is "device", or "host" without a device."""
+
+    timeline: str
+    classes: list[str]
+    groups: dict[str, list[str]]
+    mean_ms: dict[str, float]
+    group_ms: dict[str, float]
+    hidden_comm_ms: float
+    per_rank: list[RankRow]
+    per_step: list[StepRow]
+
+
+class IdleCause(Part, frozen=True, kw_only=True):
+    """Why the device was idle, finer than the classes; `ops` are the host ops seen meanwhile."""
+
+    cause: str
+    class_: str = msgspec.field(name="class")
+    text: str
+    ms: float
+    ops: list[tuple[str, float]]
+
+
+class Prediction(Part, frozen=True, kw_only=True):
+    """The same job on `n` GPUs, everything that does not scale staying as it is.
+
+    speedup and efficiency are against one GPU; `amdahl` is the law alone, without communication
+    that grows; `gustafson` is the scaled speedup at the measured fraction;
+    `duration_s` is the whole run when its length was given.
+    """
+
+    n: int
+    step_ms: float
+    speedup: float
+    efficiency: float
+    amdahl: float
+    gustafson: float
+    duration_s: float | None = None
+
+
+class Duration(Part, frozen=True, kw_only=True):
+    """The whole run: as given (today), and at the ceiling; None at the ceiling if unbounded."""
+
+    today_s: float
+    ceiling_s: float | None
+
+
+class Scaling(Part, frozen=True, kw_only=True):
+    """Serial fraction and ceilings. `f`: share of today's step that does not shrink with more GPUs
+    (measured at `n`); `s` = 1-P: the same on one GPU. Ceilings: 1/f against today, 1/s against one.
+    """
+
+    mode: str
+    n: int
+    f: Estimate
+    s: Estimate
+    P: float | None
+    ceiling_today: Estimate
+    ceiling_one_gpu: Estimate
+    speedup: float | None
+    efficiency: float | None
+    gustafson: float | None
+    roles: dict[str, str]
+    assumptions: list[str]
+    predict: list[Prediction]
+    duration: Duration | None = None
+
+
+class Edit(Part, frozen=True, kw_only=True):
+    """One what-if: step time and speedup when it is done, from replay or from shares."""
+
+    id: str
+    step_ms: float | None
+    speedup: float | None
+    lo: float | None = None
+    hi: float | None = None
+    curve: list[tuple[float, float]] = []
+    reason: str = ""
+
+
+class WhatIf(Part, frozen=True, kw_only=True):
+    """All edits. basis: "replay" or "share"; `replay_error` is None without a replay."""
+
+    basis: str
+    replay_error: float | None
+    edits: list[Edit]
+
+
+class Gain(Part, frozen=True, kw_only=True):
+    """What fixing the finding is worth. basis "share" is an upper bound, not a gain."""
+
+    speedup: float | None
+    lo: float | None
+    hi: float | None
+    basis: str
+
+
+class Place(Part, frozen=True, kw_only=True):
+    """Where the time is: a kernel, op or annotation, with its time per step."""
+
+    name: str
+    ms: float
+    count: float
+
+
+class Finding(Part, frozen=True, kw_only=True):
+    """One bottleneck: title is the claim; because, so and check are sentences.
+
+    `ms` per step and `share` of the step; `class` is the time class it lives in, and
+    `ceiling_after` what 1/f becomes when it is fixed (None: not bounded by this trace).
+    """
+
+    id: str
+    title: str
+    class_: str = msgspec.field(name="class")
+    ms: float
+    share: float
+    gain: Gain
+    whatif: str | None
+    ceiling_after: float | None
+    because: str
+    so: str
+    check: str
+    where: list[Place]
+    confidence: str
+
+
+class Clock(Part, frozen=True, kw_only=True):
+    """Whether the ranks' clocks agree; None where it was not looked at."""
+
+    aligned: bool | None
+    residual_us: float | None
+
+
+class LateRank(Part, frozen=True, kw_only=True):
+    """A rank that keeps others waiting."""
+
+    rank: int
+    ms: float
+    share_of_collectives: float
+    because: str
+
+
+class Ranks(Part, frozen=True, kw_only=True):
+    """Who waits for whom; `reason` says why it is not measurable."""
+
+    late: list[LateRank]
+    clock: Clock
+    pop: dict[str, float | None]
+    reason: str
+
+
+class Collective(Part, frozen=True, kw_only=True):
+    """Collectives of one kind and group, per rank and step; None is "not measurable"."""
+
+    kind: str
+    group: str
+    group_size: int | None
+    count: float
+    bytes: float | None
+    ms: float
+    wait_ms: float | None
+    transfer_ms: float | None
+    exposed_ms: float
+    algbw_gbs: float | None
+    busbw_gbs: float | None
+
+
+class Kernel(Part, frozen=True, kw_only=True):
+    """Device time by kernel name, per rank and step; `share` is of the step."""
+
+    name: str
+    kind: str
+    count: float
+    ms: float
+    share: float
+
+
+class Unknown(Part, frozen=True, kw_only=True):
+    """A trace category this tool has no rule for, with its time."""
+
+    name: str
+    category: str
+    ms: float
+
+
+class Verdict(Part, frozen=True, kw_only=True):
+    """The first sentence. `finding` is the id it speaks of, None when nothing stands out."""
+
+    text: str
+    finding: str | None
+    confidence: str
+
+
+class Report(Part, frozen=True, kw_only=True):
+    """Everything that is known about a run. Field order is the order in report.json."""
+
+    schema_version: int
+    tool: Tool
+    created: str
+    verdict: Verdict
+    run: Run
+    quality: list[Caveat]
+    steps: Steps
+    breakdown: Breakdown
+    scaling: Scaling
+    whatif: WhatIf
+    findings: list[Finding]
+    idle: list[IdleCause]
+    ranks: Ranks
+    collectives: list[Collective]
+    kernels: list[Kernel]
+    unknown: list[Unknown]
+    passed: list[str]
+    thresholds: dict[str, float]
+
+
+def dumps(report: Report) -> bytes:
+    """The report as UTF-8 JSON, two-space indent, one trailing newline, same bytes each time."""
+    return msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
+
+
+def loads(text: bytes, name: str = "report.json") -> Report:
+    """The report written by `dumps`; UnusableInput when it is something else or newer."""
+    try:
+        version = msgspec.json.decode(text, type=dict[str, Any]).get("schema_version")
+        if version != SCHEMA_VERSION:
+            raise UnusableInput(
+                f"{name}: schema_version is {version!r}, this program reads {SCHEMA_VERSION}",
+                "make the report again with this version, or use the version that wrote it",
+            )
+        return msgspec.json.decode(text, type=Report)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnusableInput(
+            f"{name}: not a report of this program ({error})", "give a report.json or traces"
+        ) from error
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema (2020-12) of report.json."""
+    return msgspec.json.schema(Report)
