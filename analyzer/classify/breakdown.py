@@ -1,0 +1,178 @@
+"""Every nanosecond of a rank gets one class: device work by priority, idle time by its cause.
+
+Where several kinds of device work overlap the most useful one names the time: compute, then the
+optimizer, then communication, then copies. Communication beside compute is hidden, reported apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from analyzer.classify import classes, idle, kernels
+from analyzer.classify.kernels import Activity, KernelRules
+from analyzer.config import Thresholds
+from analyzer.timeline import steps
+from analyzer.timeline.intervals import EMPTY, Intervals, Spans, joined, sweep, union, where
+from analyzer.timeline.launches import Launches
+from analyzer.trace.schema import NO_ID, Int8, Int64, Kind, Trace
+
+DEVICE, HOST = "device", "host"
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """Sets of time by class that tile [start, end), hidden communication, and idle by cause."""
+
+    timeline: str
+    classes: dict[str, Intervals]
+    hidden: Intervals
+    causes: dict[str, Intervals]
+    activity: Int8
+
+    def per_window(self, edges: Int64) -> Int64:
+        """ns by window (rows) and class (columns, in the order of `classes.CLASSES`)."""
+        return np.stack([self.classes[c].within(edges) for c in classes.CLASSES], axis=1)
+
+
+def classify(
+    trace: Trace, launches: Launches, rules: KernelRules, start: int, end: int, limits: Thresholds
+) -> Breakdown:
+    """The breakdown of [start, end); on the host timeline when no device work was recorded."""
+    if not len(trace.device):
+        return _host_breakdown(trace, start, end)
+    host = idle.host_activity(trace, launches)
+    activity = activities(trace, launches, rules)
+    batch = _batch_copies(trace, launches, activity, host.loader)
+    found, hidden, busy = _device_classes(trace, activity, batch)
+    span = Intervals(np.array([start], np.int64), np.array([end], np.int64))
+    reasons = idle.causes(trace, launches, span - busy, host, limits)
+    for cause, times in reasons.items():
+        found[idle.CAUSES[cause].time_class] |= times
+    return Breakdown(DEVICE, {c: t & span for c, t in found.items()}, hidden & span, reasons, activity)
+
+
+def activities(trace: Trace, launches: Launches, rules: KernelRules) -> Int8:
+    """The Activity of each device event."""
+    device = trace.device
+    pairs, pair_of = np.unique(np.stack([device.name, device.kind]), axis=1, return_inverse=True)
+    by_pair = [rules.activity(trace.names[n], Kind(k)) for n, k in pairs.T.tolist()]
+    activity = np.array(by_pair, np.int8)[pair_of.ravel()]
+    activity[_copies_of_collectives(trace, launches)] = Activity.COMMUNICATION
+    activity[(activity == Activity.COMPUTE) & _in_optimizer(trace, launches)] = Activity.OPTIMIZER
+    return activity
+
+
+def _named(trace: Trace, rule: Callable[[str], bool], *kinds: Kind) -> Int64:
+    """Host rows of these kinds whose name fits the rule."""
+    wanted = [i for i, n in enumerate(trace.names) if rule(n)]
+    rows = trace.host.rows(*kinds)
+    return rows[np.isin(trace.host.name[rows], wanted)]
+
+
+def _in_optimizer(trace: Trace, launches: Launches) -> npt.NDArray[np.bool_]:
+    """Device events launched inside an optimizer step's annotation."""
+    rows = _named(trace, kernels.is_optimizer_annotation, Kind.ANNOTATION, Kind.OP)
+    times = union(trace.host.ts[rows], trace.host.end[rows])
+    return launches.linked & times.contains(launches.start)
+
+
+def _copies_of_collectives(trace: Trace, launches: Launches) -> Int64:
+    """Device-to-device copies whose innermost host op is a collective (copy-engine collectives).
+
+    A copy that a collective makes through an operator of its own (flattening its inputs) is local.
+    """
+    device, host = trace.device, trace.host
+    collective = _named(trace, kernels.is_collective_op, Kind.OP, Kind.ANNOTATION)
+    copies = np.flatnonzero((device.kind == Kind.MEMCPY) & launches.linked)
+    inside = union(host.ts[collective], host.end[collective]).contains(launches.start[copies])
+    found = []
+    ops = host.rows(Kind.OP, Kind.ANNOTATION)
+    for copy in copies[inside].tolist():
+        at, thread = launches.start[copy], launches.thread[copy]
+        around = ops[(host.ts[ops] <= at) & (host.end[ops] > at) & (host.thread[ops] == thread)]
+        name = trace.names[device.name[copy]]
+        if len(around) and around[-1] in collective and kernels.copy_direction(name) == "DtoD":
+            found.append(copy)
+    return np.array(found, np.int64)
+
+
+def _batch_copies(
+    trace: Trace, launches: Launches, activity: Int8, loader: Intervals
+) -> npt.NDArray[np.bool_]:
+    """Host-to-device copies launched between a loader's return and the next kernel launch."""
+    device = trace.device
+    to_device = np.array([kernels.copy_direction(n) == "HtoD" for n in trace.names])[device.name]
+    copies = np.flatnonzero((device.kind == Kind.MEMCPY) & to_device & launches.linked)
+    chosen = np.zeros(len(device), np.bool_)
+    if not len(loader):
+        return chosen
+    at = launches.start[copies]
+    work = np.sort(launches.start[launches.linked & (device.kind == Kind.KERNEL)])
+    loaded = np.append(loader.end, NO_ID)[np.searchsorted(loader.end, at, side="right") - 1]
+    launched = np.append(work, NO_ID)[np.searchsorted(work, at) - 1]
+    chosen[copies] = (loaded != NO_ID) & (launched <= loaded)
+    return chosen
+
+
+def _device_classes(
+    trace: Trace, activity: Int8, batch: npt.NDArray[np.bool_]
+) -> tuple[dict[str, Intervals], Intervals, Intervals]:
+    """Busy time by class, hidden communication, and all busy time."""
+    device = trace.device
+
+    def spans(chosen: npt.NDArray[np.bool_]) -> Spans:
+        return Spans(device.ts[chosen], device.end[chosen])
+
+    copy = activity == Activity.COPY
+    edges, (compute, optimizer, comm, load, other) = sweep(
+        spans(activity == Activity.COMPUTE),
+        spans(activity == Activity.OPTIMIZER),
+        spans((activity == Activity.COMMUNICATION) | (activity == Activity.FUSED)),
+        spans(copy & batch),
+        spans(copy & ~batch),
+    )
+    useful = (compute > 0) | (optimizer > 0)
+    moving = ~useful & (comm == 0)
+    found = {c: EMPTY for c in classes.CLASSES}
+    found[classes.COMPUTE] = where(edges, compute > 0)
+    found[classes.OPTIMIZER] = where(edges, (optimizer > 0) & (compute == 0))
+    found[classes.COMM_UNSPLIT] = where(edges, ~useful & (comm > 0))
+    found[classes.DATA_LOADING] = where(edges, moving & (load > 0))
+    found[classes.COPY] = where(edges, moving & (load == 0) & (other > 0))
+    busy = where(edges, useful | (comm > 0) | (load > 0) | (other > 0))
+    return found, where(edges, useful & (comm > 0)), busy
+
+
+def _host_breakdown(trace: Trace, start: int, end: int) -> Breakdown:
+    """The same classes for a run without a device: operators of all threads are the compute."""
+    host = trace.host
+    span = Intervals(np.array([start], np.int64), np.array([end], np.int64))
+
+    def times(rule: Callable[[str], bool], *kinds: Kind) -> Intervals:
+        rows = _named(trace, rule, *kinds)
+        return union(host.ts[rows], host.end[rows]) & span
+
+    loader = times(kernels.is_loader_event, Kind.OP, Kind.ANNOTATION)
+    comm = times(kernels.is_collective_op, Kind.OP, Kind.ANNOTATION) - loader
+    stepping = times(kernels.is_optimizer_annotation, Kind.OP, Kind.ANNOTATION)
+    work = times(_is_work, Kind.OP) - loader
+    found = {c: EMPTY for c in classes.CLASSES}
+    found[classes.DATA_LOADING] = loader
+    found[classes.OPTIMIZER] = work & stepping
+    found[classes.COMPUTE] = work - stepping
+    found[classes.COMM_UNSPLIT] = comm - work
+    found[classes.UNEXPLAINED] = span - joined(list(found.values()))
+    return Breakdown(HOST, found, comm & work, {}, np.zeros(0, np.int8))
+
+
+def _is_work(name: str) -> bool:
+    return not (
+        steps.is_mark(name)
+        or kernels.is_loader_event(name)
+        or kernels.is_collective_op(name)
+        or kernels.is_optimizer_annotation(name)
+    )

@@ -1,0 +1,215 @@
+"""Why the device was idle: each gap is split at the launch of the work that ended it.
+
+Up to the launch call the host was late, and what it was doing then names the cause; the call and the
+latency behind it are launch overhead; work that was queued before the gap began was held back on the
+device. The causes tile the idle time. (The split of a gap is methods 4.2: for a gap [0, 60) ended by
+work launched in [40, 52) it is 40 late, 12 call, 8 latency.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from analyzer.classify import classes, kernels
+from analyzer.config import Thresholds
+from analyzer.timeline import steps
+from analyzer.timeline.intervals import EMPTY, Intervals, union
+from analyzer.timeline.launches import Launches
+from analyzer.trace.schema import Int64, Kind, Trace
+
+Bool = npt.NDArray[np.bool_]
+
+# CPU and GPU clocks are aligned by an offset only: order within this many ns means nothing.
+CLOCK_SLACK_NS = 10_000
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A reason for idle time: the class it is booked under and what it means."""
+
+    time_class: str
+    text: str
+
+
+CAUSES: dict[str, Cause] = {
+    "loader": Cause(classes.DATA_LOADING, "the launching thread waited for the next batch"),
+    "profiler": Cause(classes.HOST_OTHER, "the profiler itself was at work"),
+    "allocator": Cause(classes.HOST_OTHER, "the host was in a memory allocation call"),
+    "sync": Cause(classes.HOST_SYNC, "a blocking call had drained the queue, which had to refill"),
+    "dispatch": Cause(classes.LAUNCH, "the host was still in operators or between two of them"),
+    "launch_call": Cause(classes.LAUNCH, "the launch call itself was running"),
+    "launch_latency": Cause(classes.LAUNCH, "launched work had not reached the device yet"),
+    "queue_gap": Cause(classes.LAUNCH, "short gap between queued work of one stream"),
+    "stream_wait": Cause(classes.DEPENDENCY, "queued work was held back by another stream"),
+    "held_unknown": Cause(classes.UNEXPLAINED, "launched work did not start on an idle device"),
+    "host_unknown": Cause(classes.UNEXPLAINED, "the host left no record of what it was doing"),
+    "unlinked": Cause(classes.UNEXPLAINED, "the work that ended the gap has no launch record"),
+}
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Idle stretches [start, end) with the device row that ended each; NO_ID for none."""
+
+    start: Int64
+    end: Int64
+    row: Int64
+
+
+@dataclass(frozen=True)
+class HostActivity:
+    """What the driving threads were doing, as sets of time."""
+
+    loader: Intervals
+    profiler: Intervals
+    allocator: Intervals
+    blocking: Intervals
+    busy: Intervals
+
+
+def gaps(trace: Trace, idle: Intervals) -> Gaps:
+    """The idle stretches and the first device work after each."""
+    rows = np.flatnonzero(trace.device.dur > 0)
+    place = np.searchsorted(trace.device.ts[rows], idle.end)
+    row = np.append(rows, -1)[place]
+    return Gaps(idle.start, idle.end, row)
+
+
+def causes(
+    trace: Trace, launches: Launches, idle: Intervals, host: HostActivity, limits: Thresholds
+) -> dict[str, Intervals]:
+    """Disjoint sets, one per cause, that together are `idle`."""
+    found = {cause: EMPTY for cause in CAUSES}
+    gap = gaps(trace, idle)
+    linked = (gap.row >= 0) & launches.linked[gap.row]
+    start, end, row = gap.start[linked], gap.end[linked], gap.row[linked]
+    found["unlinked"] = Intervals(gap.start[~linked], gap.end[~linked])
+    late_end = np.clip(launches.start[row], start, end)
+    call_end = np.clip(launches.end[row], late_end, end)
+    found["launch_call"] = _set(late_end, call_end)
+    queued = late_end == start
+    # Latency and waits between streams end within this; what lasts longer is neither.
+    prompt_end = np.minimum(end, call_end + int(limits.longest_hold_us * 1000))
+    found["held_unknown"] = _set(prompt_end, end)
+    found["launch_latency"] = _set(call_end[~queued], prompt_end[~queued])
+    _split_queued(trace, launches, start, call_end, prompt_end, row, queued, limits, found)
+    _split_late(start, late_end, host, limits, found)
+    found["profiler"] = idle & host.profiler
+    return {
+        cause: times if cause == "profiler" else times - found["profiler"]
+        for cause, times in found.items()
+    }
+
+
+def _split_queued(
+    trace: Trace,
+    launches: Launches,
+    start: Int64,
+    call_end: Int64,
+    end: Int64,
+    row: Int64,
+    queued: Bool,
+    limits: Thresholds,
+    found: dict[str, Intervals],
+) -> None:
+    """Gaps whose work was launched before they began: latency, hardware queue or another stream."""
+    typical = _latency(launches, end[~queued], row[~queued])
+    recent = queued & (end - launches.start[row] <= 2 * typical)
+    same_stream = _follows_own_stream(trace, start, row)
+    short = (end - start) <= limits.dispatch_gap_us * 1000
+    of_queue = queued & ~recent & same_stream & short
+    held = queued & ~recent & ~of_queue
+    found["launch_latency"] |= _set(call_end[recent], end[recent])
+    found["queue_gap"] = _set(call_end[of_queue], end[of_queue])
+    found["stream_wait"] = _set(call_end[held], end[held])
+
+
+def _latency(launches: Launches, end: Int64, row: Int64) -> float:
+    """Median time (ns) from launch call to start of work launched onto an idle device; 0 if none."""
+    delay = end - launches.start[row]
+    return float(np.median(delay[delay > 0])) if (delay > 0).any() else 0.0
+
+
+def _follows_own_stream(trace: Trace, start: Int64, row: Int64) -> Bool:
+    """Whether the work that ended when the gap began ran on the stream of the work that ends it."""
+    device = trace.device
+    order = np.argsort(device.end, kind="stable")
+    last = order[np.maximum(np.searchsorted(device.end[order], start, side="right") - 1, 0)]
+    return np.asarray(device.stream[last] == device.stream[row])
+
+
+def _split_late(
+    start: Int64,
+    late_end: Int64,
+    host: HostActivity,
+    limits: Thresholds,
+    found: dict[str, Intervals],
+) -> None:
+    """The late part of each gap by what the host was in, most telling first."""
+    late = _set(start, late_end)
+    for cause, times in (("loader", host.loader), ("allocator", host.allocator)):
+        found[cause] = late & times
+        late = late - times
+    drained = _drained(start, host.blocking)
+    found["sync"] = late & _set(start[drained], late_end[drained])
+    late = late - found["sync"]
+    found["dispatch"] = late & host.busy.bridged(int(limits.python_gap_us * 1000))
+    found["host_unknown"] = late - found["dispatch"]
+
+
+def _drained(start: Int64, blocking: Intervals) -> Bool:
+    """Whether a blocking call was under way when the gap began: it ended because the queue did."""
+    if not len(blocking):
+        return np.zeros(len(start), np.bool_)
+    place = np.searchsorted(blocking.start, start, side="right") - 1
+    return np.asarray(
+        (place >= 0) & (blocking.end[np.maximum(place, 0)] >= start - CLOCK_SLACK_NS)
+    )
+
+
+def _set(start: Int64, end: Int64) -> Intervals:
+    """Disjoint sorted intervals from gap parts, the empty ones left out."""
+    return union(start, end)
+
+
+def host_activity(trace: Trace, launches: Launches) -> HostActivity:
+    """What the threads that drive the device did; the profiler's own work counts on any thread."""
+    host = trace.host
+    driving = np.isin(host.thread, launches.driving)
+
+    def named(rule: Callable[[str], bool], *kinds: Kind) -> Int64:
+        wanted = [i for i, n in enumerate(trace.names) if rule(n)]
+        return np.flatnonzero(driving & np.isin(host.kind, kinds) & np.isin(host.name, wanted))
+
+    def times(rows: Int64) -> Intervals:
+        return union(host.ts[rows], host.end[rows])
+
+    loader = named(kernels.is_loader_event, Kind.OP, Kind.ANNOTATION)
+    blocking = np.union1d(named(kernels.is_blocking_call, Kind.RUNTIME), _blocking_copies(trace, launches))
+    at_work = np.flatnonzero(driving & np.isin(host.kind, (Kind.OP, Kind.RUNTIME)))
+    marks = named(steps.is_mark, Kind.OP)
+    overhead = host.rows(Kind.OVERHEAD)
+    return HostActivity(
+        loader=times(loader),
+        profiler=times(overhead),
+        allocator=times(named(kernels.is_allocator_call, Kind.RUNTIME)),
+        blocking=times(blocking),
+        busy=times(np.setdiff1d(at_work, np.union1d(loader, marks))),
+    )
+
+
+def _blocking_copies(trace: Trace, launches: Launches) -> Int64:
+    """Host rows of copy calls that returned only when the copy was done.
+
+    cudaMemcpyAsync from or to pageable memory blocks although its name says otherwise.
+    """
+    device = trace.device
+    copies = np.flatnonzero((device.kind == Kind.MEMCPY) & launches.linked)
+    waited = launches.end[copies] >= device.end[copies] - CLOCK_SLACK_NS
+    overlap = launches.start[copies] < device.ts[copies]
+    long = launches.end[copies] - launches.start[copies] > CLOCK_SLACK_NS
+    return launches.row[copies[waited & overlap & long]]

@@ -1,0 +1,183 @@
+"""A trace file -> RankDigest: all that the analysis of many ranks needs of one, a few kB to a few MB.
+
+Nothing else crosses a process or a machine. Times are integer ns; sums are over the used steps unless
+the field says otherwise. Saved as MessagePack with a version, data only.
+"""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import msgspec
+
+from analyzer.classify import evidence
+from analyzer.classify.breakdown import Breakdown, classify
+from analyzer.classify.classes import CLASSES
+from analyzer.classify.evidence import (
+    CauseRecord,
+    CollectiveRecord,
+    Evidence,
+    KernelRecord,
+    Used,
+)
+from analyzer.classify.kernels import KernelRules
+from analyzer.config import Settings
+from analyzer.errors import UnusableInput
+from analyzer.timeline import launches as launching
+from analyzer.timeline import steps as stepping
+from analyzer.timeline.steps import Steps
+from analyzer.trace import kineto
+from analyzer.trace.schema import Trace, TraceMeta
+
+DIGEST_VERSION = 1
+
+
+class StepRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One step window [start, end); `dropped` says why it is not used, "" when it is."""
+
+    index: int
+    start: int
+    end: int
+    dropped: str
+    ns: dict[str, int]
+    hidden_ns: int
+
+
+class DeviceSpan(msgspec.Struct, frozen=True, kw_only=True):
+    """Classes over the whole recording, first device start to last device end, steps or not."""
+
+    start: int
+    end: int
+    ns: dict[str, int]
+    hidden_ns: int
+
+
+class RankDigest(msgspec.Struct, frozen=True, kw_only=True):
+    """One trace file, reduced."""
+
+    version: int
+    meta: TraceMeta
+    timeline: str
+    step_rule: str
+    marked: bool
+    steps: list[StepRecord]
+    span: DeviceSpan
+    causes: list[CauseRecord]
+    kernels: list[KernelRecord]
+    collectives: list[CollectiveRecord]
+    evidence: Evidence
+    unlinked_share: float | None
+
+    @property
+    def used(self) -> list[StepRecord]:
+        """The steps that count."""
+        return [step for step in self.steps if not step.dropped]
+
+
+def digest(path: Path, settings: Settings) -> RankDigest:
+    """The digest of one trace file; UnusableInput (with file name and reason) when it has none."""
+    return reduce(kineto.read(path), settings)
+
+
+def reduce(trace: Trace, settings: Settings) -> RankDigest:
+    """The digest of a trace that was read."""
+    _require_events(trace.meta, len(trace.device), len(trace.host))
+    limits = settings.thresholds
+    launches = launching.link(trace)
+    steps = stepping.find(trace, launches, settings.step_pattern, limits)
+    rules = KernelRules(settings.kernels)
+    start, end = _extent(trace, steps)
+    found = classify(trace, launches, rules, start, end, limits)
+    used = Used.of(steps)
+    linked = float(launches.linked.mean()) if len(trace.device) else None
+    return RankDigest(
+        version=DIGEST_VERSION,
+        meta=trace.meta,
+        timeline=found.timeline,
+        step_rule=steps.rule,
+        marked=steps.marked,
+        steps=_step_records(steps, found),
+        span=_span(trace, found, start, end),
+        causes=evidence.causes(trace, launches, found, used),
+        kernels=evidence.kernel_table(trace, found, rules, used),
+        collectives=evidence.collectives(trace, found, rules, used),
+        evidence=evidence.gather(trace, launches, found, rules, used, limits),
+        unlinked_share=None if linked is None else 1.0 - linked,
+    )
+
+
+def _require_events(meta: TraceMeta, device: int, host: int) -> None:
+    if not device and not host:
+        raise UnusableInput(
+            f"{meta.name} ({meta.size:,} bytes): {meta.events:,} events, but no operator, launch or "
+            "device work among them",
+            "record with ProfilerActivity.CPU and the device's activity",
+        )
+
+
+def _extent(trace: Trace, steps: Steps) -> tuple[int, int]:
+    """Steps and device work together, so that one sweep serves both."""
+    start, end = int(steps.edges[0]), int(steps.edges[-1])
+    if len(trace.device):
+        start, end = min(start, int(trace.device.ts.min())), max(end, int(trace.device.end.max()))
+    return start, end
+
+
+def _step_records(steps: Steps, found: Breakdown) -> list[StepRecord]:
+    table = found.per_window(steps.edges).tolist()
+    hidden = found.hidden.within(steps.edges).tolist()
+    edges = steps.edges.tolist()
+    return [
+        StepRecord(
+            index=steps.index[i],
+            start=edges[i],
+            end=edges[i + 1],
+            dropped=steps.dropped[i],
+            ns=dict(zip(CLASSES, table[i], strict=True)),
+            hidden_ns=hidden[i],
+        )
+        for i in range(len(steps.index))
+    ]
+
+
+def _span(trace: Trace, found: Breakdown, start: int, end: int) -> DeviceSpan:
+    if len(trace.device):
+        start, end = int(trace.device.ts.min()), int(trace.device.end.max())
+    edges = evidence.edges(start, end)
+    ns = found.per_window(edges)[0].tolist()
+    return DeviceSpan(
+        start=start,
+        end=end,
+        ns=dict(zip(CLASSES, ns, strict=True)),
+        hidden_ns=int(found.hidden.within(edges)[0]),
+    )
+
+
+def save(rank: RankDigest, path: Path) -> None:
+    """Writes the digest, compressed; the same digest gives the same bytes."""
+    path.write_bytes(gzip.compress(msgspec.msgpack.encode(rank), mtime=0))
+
+
+def load(path: Path) -> RankDigest:
+    """The digest in `path`; UnusableInput when it is none or of another version."""
+    try:
+        packed = gzip.decompress(path.read_bytes())
+        version = msgspec.msgpack.decode(packed, type=_Versioned).version
+        if version != DIGEST_VERSION:
+            raise UnusableInput(
+                f"{path.name}: digest version {version}, this program reads {DIGEST_VERSION}",
+                "make the digest again with this version",
+            )
+        return msgspec.msgpack.decode(packed, type=RankDigest)
+    except (OSError, EOFError, msgspec.MsgspecError) as error:
+        raise UnusableInput(
+            f"{path.name}: not a digest of this program ({error})",
+            "make it with: ceiling digest TRACE -o DIR",
+        ) from error
+
+
+class _Versioned(msgspec.Struct):
+    version: int
+
+

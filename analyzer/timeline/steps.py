@@ -1,0 +1,169 @@
+"""Where one step ends and the next begins, so that the windows tile time.
+
+A step ends when the last device work launched inside its mark ends; a host mark alone measures how
+fast the host runs ahead. Window k is [end of step k-1, end of step k). The first window inherits an
+unknown queue and the last may be cut, so both are left out where enough steps remain.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from analyzer.config import Thresholds
+from analyzer.timeline.launches import Launches
+from analyzer.trace.schema import Int64, Kind, Trace
+
+PROFILER_STEP = r"ProfilerStep#(\d+)$"
+
+RULE_DEVICE = (
+    "A step lasts from the end of the last device work launched in the step before it to the end of "
+    "the last device work launched in it."
+)
+RULE_HOST = "No device work was recorded: a step lasts from its host mark to the next one."
+RULE_WHOLE = "No usable step marks: the whole recorded window counts as one step."
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Windows [edges[i], edges[i+1]) of step `index[i]`; `dropped[i]` is "" for the used ones."""
+
+    index: list[int]
+    edges: Int64
+    dropped: list[str]
+    rule: str
+    marked: bool
+
+    @property
+    def used(self) -> npt.NDArray[np.intp]:
+        """Positions of the used windows."""
+        return np.flatnonzero([not why for why in self.dropped])
+
+
+@dataclass(frozen=True)
+class _Marks:
+    index: list[int]
+    start: Int64
+    end: Int64
+
+
+def is_mark(name: str) -> bool:
+    """True for the profiler's own step mark."""
+    return re.search(PROFILER_STEP, name) is not None
+
+
+def find(trace: Trace, launches: Launches, pattern: str | None, thresholds: Thresholds) -> Steps:
+    """The step windows of a trace; `pattern` names another annotation than ProfilerStep#N."""
+    marks = _marks(trace, pattern)
+    if not len(trace.device):
+        return _host_steps(trace, marks, thresholds)
+    if not marks.index:
+        return _whole(int(trace.device.ts.min()), int(trace.device.end.max()))
+    step = _step_of(launches, marks)
+    if np.count_nonzero(step >= 0) * 2 < len(step):
+        return _whole(int(trace.device.ts.min()), int(trace.device.end.max()))
+    ends, count = _device_ends(trace, marks, step)
+    start = _start(trace, launches, marks, step)
+    edges = np.maximum.accumulate(np.concatenate([[start], ends]))
+    dropped = _drop(count, np.diff(edges), thresholds)
+    return Steps(marks.index, edges, dropped, RULE_DEVICE, True)
+
+
+def _marks(trace: Trace, pattern: str | None) -> _Marks:
+    """Step marks in order of time, one per number; copies on other threads are left out."""
+    rule = re.compile(pattern or PROFILER_STEP)
+    number: dict[int, int | None] = {}
+    for i, name in enumerate(trace.names):
+        if found := rule.search(name):
+            group = found.group(1) if rule.groups else None
+            number[i] = int(group) if group is not None and group.isdigit() else None
+    host = trace.host
+    rows = host.rows(Kind.ANNOTATION, Kind.OP)
+    rows = rows[np.isin(host.name[rows], list(number))]
+    index: list[int] = []
+    kept: list[int] = []
+    last_end = None
+    for row in rows.tolist():
+        numbered = number[int(host.name[row])]
+        # A nested or repeated mark is the same step seen twice.
+        if (last_end is not None and host.ts[row] < last_end) or numbered in index:
+            continue
+        index.append(len(index) if numbered is None else numbered)
+        kept.append(row)
+        last_end = host.end[row]
+    return _Marks(index, host.ts[kept], host.end[kept])
+
+
+def _step_of(launches: Launches, marks: _Marks) -> npt.NDArray[np.intp]:
+    """Position of the mark each device event was launched in; -1 outside all or without a link."""
+    place = np.searchsorted(marks.start, launches.start, side="right") - 1
+    inside = launches.linked & (place >= 0) & (launches.start < marks.end[np.maximum(place, 0)])
+    return np.where(inside, place, -1)
+
+
+def _device_ends(
+    trace: Trace, marks: _Marks, step: npt.NDArray[np.intp]
+) -> tuple[Int64, npt.NDArray[np.intp]]:
+    """Per step the end of its last device work (its mark's end where it has none), and how many."""
+    inside = step >= 0
+    count = np.bincount(step[inside], minlength=len(marks.index))
+    ends = np.full(len(marks.index), np.iinfo(np.int64).min, np.int64)
+    np.maximum.at(ends, step[inside], trace.device.end[inside])
+    return np.where(count > 0, ends, marks.end), count
+
+
+def _start(
+    trace: Trace, launches: Launches, marks: _Marks, step: npt.NDArray[np.intp]
+) -> int:
+    """Start of the first window: its mark, or the end of older work that still ran then.
+
+    Work without a launch record that starts before any of the first step's own is older.
+    """
+    own = trace.device.ts[step == 0]
+    first = int(own.min()) if len(own) else int(marks.end[0])
+    older = ~launches.linked | (launches.start < marks.start[0])
+    ends = trace.device.end[older & (trace.device.ts < first)]
+    return max(int(marks.start[0]), min(int(ends.max()), first)) if len(ends) else int(marks.start[0])
+
+
+def _drop(
+    count: npt.NDArray[np.intp], length: Int64, thresholds: Thresholds
+) -> list[str]:
+    """Why each step is left out ("" when it is used)."""
+    typical = float(np.median(count[count > 0])) if (count > 0).any() else 0.0
+    why = [""] * len(count)
+    for i, n in enumerate(count.tolist()):
+        if n == 0 or length[i] <= 0:
+            why[i] = "no device work recorded in it"
+        elif n < thresholds.thin_step_ratio * typical:
+            why[i] = f"only {n} device events where {typical:.0f} are usual: records were lost"
+    _drop_edges(why, thresholds)
+    return why
+
+
+def _drop_edges(why: list[str], thresholds: Thresholds) -> None:
+    """The first and last step go where enough remain without them."""
+    good = [i for i, reason in enumerate(why) if not reason]
+    if len(good) >= 3 and good[0] == 0:
+        why[0] = "first profiled step: it starts with a queue that was not recorded"
+    if len(good) >= thresholds.min_steps_to_drop_edges and good[-1] == len(why) - 1:
+        why[-1] = "last profiled step: its end may be cut by the end of the recording"
+
+
+def _host_steps(trace: Trace, marks: _Marks, thresholds: Thresholds) -> Steps:
+    host = trace.host
+    if not marks.index:
+        work = host.rows(Kind.OP, Kind.ANNOTATION)
+        work = work if len(work) else np.arange(len(host))
+        return _whole(int(host.ts[work].min()), int(host.end[work].max()))
+    edges = np.concatenate([marks.start, marks.end[-1:]])
+    why = [""] * len(marks.index)
+    _drop_edges(why, thresholds)
+    return Steps(marks.index, edges, why, RULE_HOST, True)
+
+
+def _whole(start: int, end: int) -> Steps:
+    return Steps([0], np.array([start, end], np.int64), [""], RULE_WHOLE, False)

@@ -1,0 +1,148 @@
+"""What one rank's trace is once it is read: columns of integer nanoseconds and what the file says.
+
+Two tables, because nothing is shared but time: what the device did and what the host did. Columns of
+a table have equal length and are sorted by start; ids index the `names`, `threads` and `streams`
+lists of the Trace. Times are nanoseconds since the Unix epoch where the file gives a base, else since
+the base the exporter used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Int64 = npt.NDArray[np.int64]
+Int32 = npt.NDArray[np.int32]
+Int8 = npt.NDArray[np.int8]
+
+NO_ID = -1
+
+
+class Kind(IntEnum):
+    """What an event is, whatever the vendor and version call its category."""
+
+    KERNEL = 0
+    MEMCPY = 1
+    MEMSET = 2
+    RUNTIME = 3
+    OP = 4
+    ANNOTATION = 5
+    OVERHEAD = 6
+
+
+DEVICE_KINDS = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
+
+
+@dataclass(frozen=True)
+class DeviceEvents:
+    """Kernels, copies and sets. `correlation` is NO_ID without a launch record, `nbytes` likewise."""
+
+    ts: Int64
+    dur: Int64
+    kind: Int8
+    name: Int32
+    stream: Int32
+    device: Int32
+    correlation: Int64
+    nbytes: Int64
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    @property
+    def end(self) -> Int64:
+        """End of each event, ns."""
+        return self.ts + self.dur
+
+
+@dataclass(frozen=True)
+class HostEvents:
+    """Runtime calls, operators, annotations and profiler overhead; parents stand before children."""
+
+    ts: Int64
+    dur: Int64
+    kind: Int8
+    name: Int32
+    thread: Int32
+    correlation: Int64
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    @property
+    def end(self) -> Int64:
+        """End of each event, ns."""
+        return self.ts + self.dur
+
+    def rows(self, *kinds: Kind) -> npt.NDArray[np.intp]:
+        """Row numbers of the events of these kinds."""
+        return np.flatnonzero(np.isin(self.kind, kinds))
+
+
+@dataclass(frozen=True)
+class CollectiveArgs:
+    """What the profiler wrote beside a collective kernel; None where this version does not."""
+
+    collective: str
+    group: str
+    group_size: int | None
+    ranks: str
+    dtype: str
+    in_elements: int | None
+    out_elements: int | None
+    sequence: int | None
+
+
+@dataclass(frozen=True)
+class Category:
+    """Events of one category of the file: how many, and their summed length in ns."""
+
+    name: str
+    count: int
+    total_ns: int
+    known: bool
+
+
+@dataclass(frozen=True)
+class TraceMeta:
+    """What the file says about itself, and what happened while it was read."""
+
+    name: str
+    size: int
+    events: int
+    rank: int | None = None
+    world_size: int | None = None
+    backend: str | None = None
+    host: str | None = None
+    gpus: tuple[str, ...] = ()
+    torch: str | None = None
+    base_ns: int | None = None
+    groups: tuple[tuple[str, str, int], ...] = ()
+    flags: dict[str, bool] = field(default_factory=dict)
+    categories: tuple[Category, ...] = ()
+    truncated: bool = False
+    malformed: int = 0
+    untimed: int = 0
+    negative: int = 0
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One rank. `collectives` maps rows of `device` to the arguments written beside them."""
+
+    meta: TraceMeta
+    device: DeviceEvents
+    host: HostEvents
+    names: list[str]
+    threads: list[tuple[str, str]]
+    streams: list[str]
+    collectives: dict[int, CollectiveArgs]
+
+
+def text_or_none(value: Any) -> str | None:
+    """The value as text, None for absent and empty ones."""
+    return None if value in (None, "") else str(value)
