@@ -10,18 +10,14 @@ import gzip
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
-from analyzer.classify import evidence
+from analyzer.classify import tables
 from analyzer.classify.breakdown import Breakdown, classify
 from analyzer.classify.classes import CLASSES
-from analyzer.classify.evidence import (
-    CauseRecord,
-    CollectiveRecord,
-    Evidence,
-    KernelRecord,
-    Used,
-)
+from analyzer.classify.evidence import Evidence, gather
 from analyzer.classify.kernels import KernelRules
+from analyzer.classify.tables import CauseRecord, CollectiveRecord, KernelRecord
 from analyzer.config import Settings
 from analyzer.errors import UnusableInput
 from analyzer.timeline import launches as launching
@@ -89,7 +85,7 @@ def reduce(trace: Trace, settings: Settings) -> RankDigest:
     rules = KernelRules(settings.kernels)
     start, end = _extent(trace, steps)
     found = classify(trace, launches, rules, start, end, limits)
-    used = Used.of(steps)
+    used = steps.windows
     linked = float(launches.linked.mean()) if len(trace.device) else None
     return RankDigest(
         version=DIGEST_VERSION,
@@ -99,10 +95,10 @@ def reduce(trace: Trace, settings: Settings) -> RankDigest:
         marked=steps.marked,
         steps=_step_records(steps, found),
         span=_span(trace, found, start, end),
-        causes=evidence.causes(trace, launches, found, used),
-        kernels=evidence.kernel_table(trace, found, rules, used),
-        collectives=evidence.collectives(trace, found, rules, used),
-        evidence=evidence.gather(trace, launches, found, rules, used, limits),
+        causes=tables.causes(trace, launches, found, used),
+        kernels=tables.kernel_table(trace, found, rules, used),
+        collectives=tables.collectives(trace, found, rules, used),
+        evidence=gather(trace, launches, found, rules, used, limits),
         unlinked_share=None if linked is None else 1.0 - linked,
     )
 
@@ -144,7 +140,7 @@ def _step_records(steps: Steps, found: Breakdown) -> list[StepRecord]:
 def _span(trace: Trace, found: Breakdown, start: int, end: int) -> DeviceSpan:
     if len(trace.device):
         start, end = int(trace.device.ts.min()), int(trace.device.end.max())
-    edges = evidence.edges(start, end)
+    edges = np.array([start, end], np.int64)
     ns = found.per_window(edges)[0].tolist()
     return DeviceSpan(
         start=start,
@@ -179,5 +175,3 @@ def load(path: Path) -> RankDigest:
 
 class _Versioned(msgspec.Struct):
     version: int
-
-

@@ -23,7 +23,7 @@ class UsageError(AnalyzerError):
     exit_code = 2
 
 
-class UnusableInput(AnalyzerError):
+class UnusableInput(AnalyzerError):  # noqa: N818 - reads as what it is, like StopIteration
     """A file, or every file, holds nothing that can be analysed (exit 3)."""
 
     exit_code = 3

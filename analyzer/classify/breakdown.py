@@ -52,7 +52,8 @@ def classify(
     reasons = idle.causes(trace, launches, span - busy, host, limits)
     for cause, times in reasons.items():
         found[idle.CAUSES[cause].time_class] |= times
-    return Breakdown(DEVICE, {c: t & span for c, t in found.items()}, hidden & span, reasons, activity)
+    inside = {c: times & span for c, times in found.items()}
+    return Breakdown(DEVICE, inside, hidden & span, reasons, activity)
 
 
 def activities(trace: Trace, launches: Launches, rules: KernelRules) -> Int8:
@@ -66,16 +67,9 @@ def activities(trace: Trace, launches: Launches, rules: KernelRules) -> Int8:
     return activity
 
 
-def _named(trace: Trace, rule: Callable[[str], bool], *kinds: Kind) -> Int64:
-    """Host rows of these kinds whose name fits the rule."""
-    wanted = [i for i, n in enumerate(trace.names) if rule(n)]
-    rows = trace.host.rows(*kinds)
-    return rows[np.isin(trace.host.name[rows], wanted)]
-
-
 def _in_optimizer(trace: Trace, launches: Launches) -> npt.NDArray[np.bool_]:
     """Device events launched inside an optimizer step's annotation."""
-    rows = _named(trace, kernels.is_optimizer_annotation, Kind.ANNOTATION, Kind.OP)
+    rows = trace.host_named(kernels.is_optimizer_annotation, Kind.ANNOTATION, Kind.OP)
     times = union(trace.host.ts[rows], trace.host.end[rows])
     return launches.linked & times.contains(launches.start)
 
@@ -86,7 +80,7 @@ def _copies_of_collectives(trace: Trace, launches: Launches) -> Int64:
     A copy that a collective makes through an operator of its own (flattening its inputs) is local.
     """
     device, host = trace.device, trace.host
-    collective = _named(trace, kernels.is_collective_op, Kind.OP, Kind.ANNOTATION)
+    collective = trace.host_named(kernels.is_collective_op, Kind.OP, Kind.ANNOTATION)
     copies = np.flatnonzero((device.kind == Kind.MEMCPY) & launches.linked)
     inside = union(host.ts[collective], host.end[collective]).contains(launches.start[copies])
     found = []
@@ -137,7 +131,7 @@ def _device_classes(
     )
     useful = (compute > 0) | (optimizer > 0)
     moving = ~useful & (comm == 0)
-    found = {c: EMPTY for c in classes.CLASSES}
+    found = dict.fromkeys(classes.CLASSES, EMPTY)
     found[classes.COMPUTE] = where(edges, compute > 0)
     found[classes.OPTIMIZER] = where(edges, (optimizer > 0) & (compute == 0))
     found[classes.COMM_UNSPLIT] = where(edges, ~useful & (comm > 0))
@@ -153,14 +147,14 @@ def _host_breakdown(trace: Trace, start: int, end: int) -> Breakdown:
     span = Intervals(np.array([start], np.int64), np.array([end], np.int64))
 
     def times(rule: Callable[[str], bool], *kinds: Kind) -> Intervals:
-        rows = _named(trace, rule, *kinds)
+        rows = trace.host_named(rule, *kinds)
         return union(host.ts[rows], host.end[rows]) & span
 
     loader = times(kernels.is_loader_event, Kind.OP, Kind.ANNOTATION)
     comm = times(kernels.is_collective_op, Kind.OP, Kind.ANNOTATION) - loader
     stepping = times(kernels.is_optimizer_annotation, Kind.OP, Kind.ANNOTATION)
     work = times(_is_work, Kind.OP) - loader
-    found = {c: EMPTY for c in classes.CLASSES}
+    found = dict.fromkeys(classes.CLASSES, EMPTY)
     found[classes.DATA_LOADING] = loader
     found[classes.OPTIMIZER] = work & stepping
     found[classes.COMPUTE] = work - stepping

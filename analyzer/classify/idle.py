@@ -83,7 +83,7 @@ def causes(
     trace: Trace, launches: Launches, idle: Intervals, host: HostActivity, limits: Thresholds
 ) -> dict[str, Intervals]:
     """Disjoint sets, one per cause, that together are `idle`."""
-    found = {cause: EMPTY for cause in CAUSES}
+    found = dict.fromkeys(CAUSES, EMPTY)
     gap = gaps(trace, idle)
     linked = (gap.row >= 0) & launches.linked[gap.row]
     start, end, row = gap.start[linked], gap.end[linked], gap.row[linked]
@@ -166,9 +166,7 @@ def _drained(start: Int64, blocking: Intervals) -> Bool:
     if not len(blocking):
         return np.zeros(len(start), np.bool_)
     place = np.searchsorted(blocking.start, start, side="right") - 1
-    return np.asarray(
-        (place >= 0) & (blocking.end[np.maximum(place, 0)] >= start - CLOCK_SLACK_NS)
-    )
+    return np.asarray((place >= 0) & (blocking.end[np.maximum(place, 0)] >= start - CLOCK_SLACK_NS))
 
 
 def _set(start: Int64, end: Int64) -> Intervals:
@@ -182,14 +180,15 @@ def host_activity(trace: Trace, launches: Launches) -> HostActivity:
     driving = np.isin(host.thread, launches.driving)
 
     def named(rule: Callable[[str], bool], *kinds: Kind) -> Int64:
-        wanted = [i for i, n in enumerate(trace.names) if rule(n)]
-        return np.flatnonzero(driving & np.isin(host.kind, kinds) & np.isin(host.name, wanted))
+        rows = trace.host_named(rule, *kinds)
+        return rows[driving[rows]]
 
     def times(rows: Int64) -> Intervals:
         return union(host.ts[rows], host.end[rows])
 
     loader = named(kernels.is_loader_event, Kind.OP, Kind.ANNOTATION)
-    blocking = np.union1d(named(kernels.is_blocking_call, Kind.RUNTIME), _blocking_copies(trace, launches))
+    calls = named(kernels.is_blocking_call, Kind.RUNTIME)
+    blocking = np.union1d(calls, _blocking_copies(trace, launches))
     at_work = np.flatnonzero(driving & np.isin(host.kind, (Kind.OP, Kind.RUNTIME)))
     marks = named(steps.is_mark, Kind.OP)
     overhead = host.rows(Kind.OVERHEAD)

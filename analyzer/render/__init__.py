@@ -1,0 +1,1 @@
+"""The document -> terminal, HTML, Markdown."""

@@ -1,0 +1,1 @@
+"""Everything known about a run, as one document."""

@@ -157,8 +157,8 @@ class Prediction(Part, frozen=True, kw_only=True):
     step_ms: float
     speedup: float
     efficiency: float
-    amdahl: float
-    gustafson: float
+    amdahl: float | None
+    gustafson: float | None
     duration_s: float | None = None
 
 

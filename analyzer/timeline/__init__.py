@@ -1,0 +1,1 @@
+"""Tables -> windows and sets of time."""

@@ -58,6 +58,10 @@ class Intervals:
         beyond = np.maximum(self.end[last] - instants, 0)
         return length[index] - np.where(index > 0, beyond, 0)
 
+    def inside(self, start: Int64, end: Int64) -> Int64:
+        """Length inside each [start, end)."""
+        return self.before(end) - self.before(start)
+
     def contains(self, instants: Int64) -> Bool:
         """Whether each instant lies in an interval."""
         if not len(self):

@@ -34,7 +34,7 @@ class Launches:
     @property
     def linked(self) -> npt.NDArray[np.bool_]:
         """Which device events have a launch record."""
-        return self.row != NO_ID
+        return np.asarray(self.row != NO_ID)
 
 
 def link(trace: Trace) -> Launches:
@@ -63,9 +63,9 @@ def _driving(trace: Trace, thread: Int32) -> Int32:
     """Threads behind a fair part of the kernel launches; all of them in a trace without any."""
     kernels = thread[(trace.device.kind == Kind.KERNEL) & (thread != NO_ID)]
     if not len(kernels):
-        return np.unique(trace.host.thread)
+        return np.asarray(np.unique(trace.host.thread), np.int32)
     ids, count = np.unique(kernels, return_counts=True)
-    return ids[count >= DRIVING_SHARE * count.sum()].astype(np.int32)
+    return np.asarray(ids[count >= DRIVING_SHARE * count.sum()], np.int32)
 
 
 def launching_ops(trace: Trace, launches: Launches, rows: Int64) -> Int64:

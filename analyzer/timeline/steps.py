@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from analyzer.config import Thresholds
+from analyzer.timeline.intervals import Intervals, union
 from analyzer.timeline.launches import Launches
-from analyzer.trace.schema import Int64, Kind, Trace
+from analyzer.trace.schema import NO_ID, Int64, Kind, Trace
 
 PROFILER_STEP = r"ProfilerStep#(\d+)$"
 
@@ -41,6 +42,30 @@ class Steps:
     def used(self) -> npt.NDArray[np.intp]:
         """Positions of the used windows."""
         return np.flatnonzero([not why for why in self.dropped])
+
+    @property
+    def windows(self) -> Used:
+        """The used windows as a set of time."""
+        start, end = self.edges[:-1][self.used], self.edges[1:][self.used]
+        return Used(union(start, end), start, end, np.array(self.index, np.int64)[self.used])
+
+
+@dataclass(frozen=True)
+class Used:
+    """The used windows: a set of time, and the step each instant belongs to."""
+
+    time: Intervals
+    start: Int64
+    end: Int64
+    index: Int64
+
+    def step(self, instant: Int64) -> Int64:
+        """Index of the step around each instant, NO_ID outside."""
+        if not len(self.start):
+            return np.full(len(instant), NO_ID, np.int64)
+        place = np.maximum(np.searchsorted(self.start, instant, side="right") - 1, 0)
+        inside = (instant >= self.start[place]) & (instant < self.end[place])
+        return np.where(inside, self.index[place], NO_ID)
 
 
 @dataclass(frozen=True)
@@ -115,9 +140,7 @@ def _device_ends(
     return np.where(count > 0, ends, marks.end), count
 
 
-def _start(
-    trace: Trace, launches: Launches, marks: _Marks, step: npt.NDArray[np.intp]
-) -> int:
+def _start(trace: Trace, launches: Launches, marks: _Marks, step: npt.NDArray[np.intp]) -> int:
     """Start of the first window: its mark, or the end of older work that still ran then.
 
     Work without a launch record that starts before any of the first step's own is older.
@@ -126,12 +149,12 @@ def _start(
     first = int(own.min()) if len(own) else int(marks.end[0])
     older = ~launches.linked | (launches.start < marks.start[0])
     ends = trace.device.end[older & (trace.device.ts < first)]
-    return max(int(marks.start[0]), min(int(ends.max()), first)) if len(ends) else int(marks.start[0])
+    return (
+        max(int(marks.start[0]), min(int(ends.max()), first)) if len(ends) else int(marks.start[0])
+    )
 
 
-def _drop(
-    count: npt.NDArray[np.intp], length: Int64, thresholds: Thresholds
-) -> list[str]:
+def _drop(count: npt.NDArray[np.intp], length: Int64, thresholds: Thresholds) -> list[str]:
     """Why each step is left out ("" when it is used)."""
     typical = float(np.median(count[count > 0])) if (count > 0).any() else 0.0
     why = [""] * len(count)

@@ -1,0 +1,1 @@
+"""Files -> one columnar Trace per rank."""

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Generic, TypeVar
+from typing import BinaryIO, Generic, Protocol, TypeVar
 
 import msgspec
 import zstandard
@@ -23,10 +23,8 @@ from analyzer.errors import UnusableInput
 
 try:
     from isal import igzip as gzip
-    from isal.isal_zlib import IsalError as InflateError
 except ImportError:
     import gzip  # type: ignore[no-redef]
-    from zlib import error as InflateError  # noqa: N812
 
 # Decoded events of 64 KiB of text still fit the CPU caches; larger pieces are slower to walk.
 PIECE = 64 * 1024
@@ -36,6 +34,8 @@ LARGEST_PART = 64 * 1024 * 1024
 _ARRAY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
 _SPACE = b" \t\r\n"
+# isal's error derives from OSError where it is not zlib's own.
+_CUT_SHORT = (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError)
 
 T = TypeVar("T")
 
@@ -50,6 +50,13 @@ class Remainder:
     malformed: int = 0
 
 
+class Readable(Protocol):
+    """What a stream must offer here."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most `size` bytes, none at the end."""
+
+
 def inflate(path: Path) -> Iterator[bytes]:
     """The file's text in pieces, by magic number (gzip, zstandard, plain).
 
@@ -62,7 +69,7 @@ def inflate(path: Path) -> Iterator[bytes]:
             while True:
                 try:
                     piece = stream.read(PIECE)
-                except (EOFError, InflateError, zlib.error, zstandard.ZstdError):
+                except _CUT_SHORT:
                     return
                 if not piece:
                     return
@@ -71,13 +78,13 @@ def inflate(path: Path) -> Iterator[bytes]:
         raise UnusableInput(f"{path.name}: cannot be read ({error.strerror or error})") from error
 
 
-def _opened(raw: BinaryIO) -> BinaryIO:
+def _opened(raw: BinaryIO) -> Readable:
     magic = raw.read(4)
     raw.seek(0)
     if magic[:2] == b"\x1f\x8b":
-        return gzip.GzipFile(fileobj=raw, mode="rb")  # type: ignore[return-value]
+        return gzip.GzipFile(fileobj=raw, mode="rb")  # type: ignore[no-untyped-call]
     if magic == b"\x28\xb5\x2f\xfd":
-        return zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)  # type: ignore[return-value]
+        return zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
     return raw
 
 

@@ -192,7 +192,7 @@ def _category(event: Any) -> str:
     """The event's category; Ascend gives none to device tasks but names their type."""
     if event.cat is None:
         return "kernel" if event.args is not None and event.args.task is not None else ""
-    return event.cat
+    return str(event.cat)
 
 
 def float_ns(us: list[Any], absent: int) -> Int64:

@@ -8,6 +8,7 @@ the base the exporter used.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -78,7 +79,7 @@ class HostEvents:
         """End of each event, ns."""
         return self.ts + self.dur
 
-    def rows(self, *kinds: Kind) -> npt.NDArray[np.intp]:
+    def rows(self, *kinds: Kind) -> Int64:
         """Row numbers of the events of these kinds."""
         return np.flatnonzero(np.isin(self.kind, kinds))
 
@@ -141,6 +142,12 @@ class Trace:
     threads: list[tuple[str, str]]
     streams: list[str]
     collectives: dict[int, CollectiveArgs]
+
+    def host_named(self, rule: Callable[[str], bool], *kinds: Kind) -> Int64:
+        """Host rows of these kinds whose name fits `rule`, in order of time."""
+        fits = np.array([rule(name) for name in self.names], np.bool_)
+        rows = self.host.rows(*kinds)
+        return rows[fits[self.host.name[rows]]]
 
 
 def text_or_none(value: Any) -> str | None:

@@ -1,0 +1,195 @@
+"""The tables a report quotes: device work by name, collectives one by one, idle time by cause."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+
+from analyzer.classify import classes, idle, kernels
+from analyzer.classify.breakdown import Breakdown
+from analyzer.classify.kernels import Activity, KernelRules
+from analyzer.timeline.intervals import union
+from analyzer.timeline.launches import Launches, launching_ops
+from analyzer.timeline.steps import Used
+from analyzer.trace.schema import NO_ID, Int64, Kind, Trace
+
+MOST_NAMES = 200
+MOST_OPS = 8
+
+
+class CauseRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Idle time of one cause, and the host ops or calls it was seen with (name, ns), most first."""
+
+    cause: str
+    ns: int
+    ops: list[tuple[str, int]]
+
+
+class KernelRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Device work by name. `ns` sums over streams; `exposed_ns` is what no better class covered."""
+
+    name: str
+    kind: str
+    activity: int
+    count: int
+    ns: int
+    exposed_ns: int
+
+
+class CollectiveRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One collective on this rank. `step` is the used step's index; None fields were not recorded.
+
+    `nbytes` is the size that bus bandwidth is counted from: the output of an all-gather, else the
+    input.
+    """
+
+    kind: str
+    name: str
+    group: str
+    group_size: int | None
+    ranks: str
+    sequence: int | None
+    nbytes: int | None
+    stream: str
+    start: int
+    end: int
+    exposed_ns: int
+    step: int | None
+
+
+def kernel_table(
+    trace: Trace, found: Breakdown, rules: KernelRules, used: Used
+) -> list[KernelRecord]:
+    """Device work by name, the largest first; the tail beyond MOST_NAMES as one "(other)" row."""
+    device = trace.device
+    rows = np.flatnonzero(used.step(device.ts) != NO_ID)
+    if not len(rows):
+        return []
+    exposed = np.zeros(len(device), np.int64)
+    for activity, time_class in (
+        (Activity.COMMUNICATION, classes.COMM_UNSPLIT),
+        (Activity.FUSED, classes.COMM_UNSPLIT),
+        (Activity.COPY, classes.COPY),
+    ):
+        chosen = rows[found.activity[rows] == activity]
+        exposed[chosen] = found.classes[time_class].inside(device.ts[chosen], device.end[chosen])
+    name = device.name[rows]
+    count, total, bare = (
+        np.bincount(name, weights, minlength=len(trace.names)).astype(np.int64)
+        for weights in (None, device.dur[rows], exposed[rows])
+    )
+    activity_of = np.zeros(len(trace.names), np.int64)
+    kind_of = np.zeros(len(trace.names), np.int64)
+    activity_of[name], kind_of[name] = found.activity[rows], device.kind[rows]
+    largest = np.argsort(-total, kind="stable")
+    largest = largest[count[largest] > 0]
+    records = [
+        KernelRecord(
+            name=trace.names[i][:1000],
+            kind=rules.kind(trace.names[i], Kind(int(kind_of[i]))),
+            activity=int(activity_of[i]),
+            count=int(count[i]),
+            ns=int(total[i]),
+            exposed_ns=int(bare[i]),
+        )
+        for i in largest[:MOST_NAMES].tolist()
+    ]
+    rest = largest[MOST_NAMES:]
+    if len(rest):
+        name_of_rest = f"({len(rest)} other names)"
+        records.append(KernelRecord(name=name_of_rest, kind="other", activity=0,
+            count=int(count[rest].sum()), ns=int(total[rest].sum()), exposed_ns=0))  # fmt: skip
+    return records
+
+
+_ELEMENT_BYTES = {
+    "float": 4, "float32": 4, "int": 4, "int32": 4, "half": 2, "float16": 2, "bfloat16": 2,
+    "double": 8, "float64": 8, "long": 8, "int64": 8, "byte": 1, "char": 1, "bool": 1, "uint8": 1,
+    "int8": 1, "float8_e4m3fn": 1, "float8_e5m2": 1, "short": 2, "int16": 2,
+}  # fmt: skip
+
+
+def collectives(
+    trace: Trace, found: Breakdown, rules: KernelRules, used: Used
+) -> list[CollectiveRecord]:
+    """Every collective of the recording, in order of start; device collectives only."""
+    device = trace.device
+    communicating = (found.activity == Activity.COMMUNICATION) | (found.activity == Activity.FUSED)
+    rows = np.flatnonzero(communicating)
+    bare = found.classes[classes.COMM_UNSPLIT].inside(device.ts[rows], device.end[rows])
+    step = used.step(device.ts[rows])
+    records = []
+    for row, exposed, index in zip(rows.tolist(), bare.tolist(), step.tolist(), strict=True):
+        name = trace.names[device.name[row]]
+        args = trace.collectives.get(row)
+        kind = rules.kind(name, Kind(int(device.kind[row])))
+        nbytes = int(device.nbytes[row]) if device.nbytes[row] != NO_ID else None
+        if args is not None:
+            kind = kernels.collective_kind(args.collective)
+            elements = args.out_elements if kind == "all_gather" else args.in_elements
+            size = _ELEMENT_BYTES.get(args.dtype.lower().removeprefix("c10::"))
+            nbytes = None if elements is None or size is None else elements * size
+        records.append(
+            CollectiveRecord(
+                kind=kind,
+                name=name[:200],
+                group=args.group if args else "",
+                group_size=args.group_size if args else None,
+                ranks=args.ranks if args else "",
+                sequence=args.sequence if args else None,
+                nbytes=nbytes,
+                stream=trace.streams[device.stream[row]],
+                start=int(device.ts[row]),
+                end=int(device.end[row]),
+                exposed_ns=exposed,
+                step=None if index == NO_ID else index,
+            )
+        )
+    return records
+
+
+def causes(trace: Trace, launches: Launches, found: Breakdown, used: Used) -> list[CauseRecord]:
+    """Idle time by cause, with the host ops whose work came late or the calls that took the time."""
+    if not found.causes:
+        return []
+    times = {cause: inside & used.time for cause, inside in found.causes.items()}
+    whole = union(
+        np.concatenate([t.start for t in found.causes.values()]),
+        np.concatenate([t.end for t in found.causes.values()]),
+    )
+    gap = idle.gaps(trace, whole)
+    ended = gap.row >= 0
+    op = np.full(len(gap.row), NO_ID, np.int64)
+    op[ended] = launching_ops(trace, launches, gap.row[ended])
+    records = []
+    for cause, inside in times.items():
+        ops: Counter[str] = Counter()
+        if cause in _NAMED_BY_CALL:
+            rows = _call_rows(trace, launches, cause)
+            share = inside.inside(trace.host.ts[rows], trace.host.end[rows])
+            ids = trace.host.name[rows].astype(np.int64)
+        else:
+            share, ids = inside.inside(gap.start, gap.end), op
+        for name_id, ns in zip(ids[share > 0].tolist(), share[share > 0].tolist(), strict=True):
+            ops[trace.names[name_id] if name_id != NO_ID else "(no operator)"] += ns
+        records.append(CauseRecord(cause=cause, ns=inside.total, ops=ops.most_common(MOST_OPS)))
+    return records
+
+
+# Causes that are named by the call the host was in; the others by the op whose launch was late.
+_NAMED_BY_CALL: dict[str, tuple[Callable[[str], bool], tuple[Kind, ...]]] = {
+    "loader": (kernels.is_loader_event, (Kind.OP, Kind.ANNOTATION)),
+    "allocator": (kernels.is_allocator_call, (Kind.RUNTIME,)),
+    "profiler": (lambda name: True, (Kind.OVERHEAD,)),
+}
+
+
+def _call_rows(trace: Trace, launches: Launches, cause: str) -> Int64:
+    rule, kinds = _NAMED_BY_CALL[cause]
+    rows = trace.host_named(rule, *kinds)
+    if cause == "profiler":
+        return rows
+    return rows[np.isin(trace.host.thread[rows], launches.driving)]

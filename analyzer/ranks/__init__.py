@@ -1,0 +1,1 @@
+"""Digests of many ranks -> one picture."""

@@ -1,0 +1,165 @@
+"""Which pictures does a report need? Each is drawn from the document, or left out when empty.
+
+Beyond `MOST_BARS` ranks the slowest, the fastest and the median stand for all, and a heat strip
+shows every one; beyond `MOST_COLUMNS` steps neighbours are averaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from markupsafe import Markup
+
+from analyzer.render import sentences, svg
+from analyzer.render.curve import scaling_curve
+from analyzer.render.format import StepScale, group_label, look
+from analyzer.report.document import Finding, RankRow, Report
+
+MOST_BARS = 32
+MOST_COLUMNS = 40
+SLOWEST, FASTEST = 8, 4
+NARROW = 0.05
+
+
+def charts(report: Report) -> dict[str, Markup | None]:
+    """The pictures of the page by section; None where there is nothing to draw."""
+    return {
+        "where": where(report),
+        "heat": _heat(report),
+        "steps": _steps(report),
+        "idle": _idle(report),
+        "curve": scaling_curve("curve", report.scaling, desc=sentences.scaling(report))
+        if len(report.scaling.predict) > 1
+        else None,
+    }
+
+
+def where(report: Report) -> Markup | None:
+    """The mean step and one bar per rank."""
+    parts = report.breakdown
+    if sum(parts.mean_ms.values()) <= 0:
+        return None
+    bars = [svg.Bar("all ranks", parts.mean_ms, parts.hidden_comm_ms)]
+    if len(parts.per_rank) > 1:
+        bars += [svg.Bar(words, row.ms, row.hidden_comm_ms) for words, row in picked_ranks(report)]
+    return svg.stacked_bars(
+        "where-chart",
+        bars,
+        title="Step time by class and rank",
+        desc=sentences.where(report),
+        scale=sentences.scale_of(report),
+    )
+
+
+def picked_ranks(report: Report) -> list[tuple[str, RankRow]]:
+    """Every rank up to `MOST_BARS`; beyond it the slowest, the median and the fastest by time
+    outside exposed communication, since waiting makes all ranks equally long.
+    """
+    rows = report.breakdown.per_rank
+    if len(rows) <= MOST_BARS:
+        return [(f"rank {row.rank}", row) for row in rows]
+    waiting = report.breakdown.groups.get("communication", [])
+
+    def own(row: RankRow) -> float:
+        return row.step_ms - sum(row.ms.get(name, 0.0) for name in waiting)
+
+    ordered = sorted(rows, key=lambda row: (-own(row), row.rank))
+    middle = ordered[len(ordered) // 2]
+    return [
+        *((f"rank {row.rank}", row) for row in ordered[:SLOWEST]),
+        (f"median ({middle.rank})", middle),
+        *((f"rank {row.rank}", row) for row in ordered[-FASTEST:]),
+    ]
+
+
+def _heat(report: Report) -> Markup | None:
+    parts, scale = report.breakdown, sentences.scale_of(report)
+    if len(parts.per_rank) <= MOST_BARS:
+        return None
+    rows = []
+    for group, names in parts.groups.items():
+        values = [sum(row.ms.get(name, 0.0) for name in names) for row in parts.per_rank]
+        peak = max(values)
+        if peak > 0:
+            worst = parts.per_rank[values.index(peak)].rank
+            range_ = f"{scale.bare(min(values))} to {scale.ms(peak)}"
+            rows.append((group_label(group), values, f"{range_}, most on {worst}"))
+    return svg.heat_rows(
+        "heat-chart",
+        rows,
+        floor=NARROW * report.steps.wall_ms.mean,
+        title="Time by group on every rank",
+        desc="Darker where a rank spends more: " + "; ".join(f"{a}: {b}" for a, _, b in rows),
+    )
+
+
+def _mean(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: sum(row.get(name, 0.0) for row in rows) / len(rows) for name in names}
+
+
+def step_columns(report: Report) -> list[tuple[str, Mapping[str, float]]]:
+    """Label and milliseconds by class of each column of the step strip."""
+    rows = report.breakdown.per_step
+    merged = -(-len(rows) // MOST_COLUMNS)
+    if merged <= 1:
+        return [(str(row.step), row.ms) for row in rows]
+    chunks = [rows[at : at + merged] for at in range(0, len(rows), merged)]
+    return [(str(chunk[0].step), _mean([row.ms for row in chunk])) for chunk in chunks]
+
+
+def _steps(report: Report) -> Markup | None:
+    columns = step_columns(report)
+    if len(columns) < 2:
+        return None
+    return svg.step_strip(
+        "steps-chart",
+        columns,
+        median_ms=report.steps.wall_ms.median,
+        title="Step time by class over the used steps",
+        desc=sentences.over_time(report),
+        scale=sentences.scale_of(report),
+    )
+
+
+def _idle(report: Report) -> Markup | None:
+    by_class: dict[str, float] = {}
+    for item in report.idle:
+        by_class[item.class_] = by_class.get(item.class_, 0.0) + item.ms
+    if sum(by_class.values()) <= 0:
+        return None
+    return svg.stacked_bars(
+        "idle-chart",
+        [svg.Bar("idle", by_class)],
+        title="Idle time by class",
+        desc=sentences.idle(report),
+        scale=sentences.scale_of(report),
+    )
+
+
+def gain_bars(findings: Sequence[Finding]) -> list[Markup]:
+    """A bar per finding, the largest share at full width."""
+    largest = max((item.share for item in findings), default=0.0)
+    return [svg.share_bar(item.class_, item.share, largest) for item in findings]
+
+
+def text_bar(mean_ms: Mapping[str, float], width: int) -> list[tuple[str, str]]:
+    """`(class, letters)` of a bar of `width` characters; remainders go to the largest fractions,
+    so the letters always fill the bar.
+    """
+    shown = svg.shown_classes([mean_ms])
+    total = sum(mean_ms.values())
+    exact = {name: width * mean_ms[name] / total for name in shown}
+    cells = {name: int(value) for name, value in exact.items()}
+    by_rest = sorted(shown, key=lambda name: cells[name] - exact[name])
+    for name in by_rest[: width - sum(cells.values())]:
+        cells[name] += 1
+    return [(name, look(name).letter * cells[name]) for name in shown]
+
+
+def text_key(mean_ms: Mapping[str, float], scale: StepScale) -> list[str]:
+    """The legend of the text bar: letter, label and milliseconds."""
+    return [
+        f"{look(name).letter} {look(name).label} {scale.bare(mean_ms[name])}"
+        for name in svg.shown_classes([mean_ms])
+    ]

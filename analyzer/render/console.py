@@ -1,0 +1,160 @@
+"""What does the terminal show? The verdict, the ceilings, the ranked table, the step as a bar.
+
+Letters carry the classes, so nothing is lost without colour; names from a trace are cleaned of
+control sequences before they reach the terminal.
+"""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from analyzer.render import charts, sentences
+from analyzer.render.format import (
+    NOISE,
+    NOT_MEASURABLE,
+    look,
+    multiple,
+    percent,
+    plural,
+    shorten,
+    significant,
+)
+from analyzer.report.document import Caveat, Finding, Report
+
+MOST_FINDINGS = 8
+LONGEST = 300
+_GLUE = "\u00a0"
+_MARKS = {"error": "!!", "warning": "!"}
+
+
+def verdict_line(report: Report) -> str:
+    """The verdict as one clean line."""
+    return shorten(report.verdict.text, LONGEST, "...")
+
+
+def render(report: Report, *, color: bool, width: int = 80, ascii_only: bool = False) -> str:
+    """The summary, `width` columns wide; `ascii_only` for terminals without UTF-8."""
+    page = io.StringIO()
+    console = Console(
+        file=page,
+        width=width,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        no_color=not color,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        legacy_windows=False,
+        _environ={},
+    )
+    _head(console, report)
+    _attack(console, report)
+    _step(console, report, width)
+    _notes(console, report)
+    lines = [line.replace(_GLUE, " ").rstrip() for line in page.getvalue().splitlines()]
+    text = "\n".join(lines).rstrip() + "\n"
+    return text.encode("ascii", "replace").decode() if ascii_only else text
+
+
+def _head(console: Console, report: Report) -> None:
+    tool, label = report.tool, shorten(report.run.label, 24, "...")
+    facts = f"{sentences.ranks(report)}, {sentences.steps(report)}, {sentences.step_time(report)}"
+    console.print(Text(f"{tool.name} {tool.version}   run: {label}", "dim"))
+    console.print(Text(facts, "dim"))
+    console.print()
+    console.print(Text(verdict_line(report), "bold"))
+    console.print(sentences.ceilings(report))
+    console.print(_numbers(report))
+    held = f"{sentences.mode(report)}. {sentences.whole_run(report)}"
+    console.print(held[0].upper() + held[1:])
+    console.print()
+
+
+def _numbers(report: Report) -> str:
+    facts = report.scaling
+    return (
+        f"Does not scale: f {significant(facts.f.value)} today, "
+        f"s {significant(facts.s.value)} on one GPU; efficiency {percent(facts.efficiency)}."
+    )
+
+
+def _attack(console: Console, report: Report) -> None:
+    listed = report.findings[:MOST_FINDINGS]
+    loud = [item for item in listed if item.share >= NOISE]
+    if loud:
+        console.print(_table(report, loud))
+    if not report.findings:
+        console.print(sentences.findings(report))
+    scale = sentences.scale_of(report)
+    remarks = [
+        f"{shorten(item.title, 60, '...')} ({scale.ms(item.ms)}) is within noise"
+        for item in listed
+        if item.share < NOISE
+    ]
+    if len(report.findings) > len(listed):
+        remarks.append(f"{plural(len(report.findings) - len(listed), 'smaller finding')} not shown")
+    if report.findings and report.passed:
+        remarks.append(f"{plural(len(report.passed), 'check')} passed")
+    if remarks:
+        console.print(Padding(Text("; ".join(remarks), "dim"), (0, 0, 0, 5)))
+    console.print()
+
+
+def _table(report: Report, findings: list[Finding]) -> Table:
+    scale = sentences.scale_of(report)
+    gain = "at most" if report.whatif.basis == "share" else "gain"
+    table = Table(box=None, padding=(0, 1), header_style="dim", expand=True, pad_edge=True)
+    table.add_column("#", justify="right")
+    table.add_column("bottleneck", ratio=1, overflow="ellipsis")
+    for name in ("ms/step", "share", gain, "ceiling"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for place, item in enumerate(findings, start=1):
+        starred = sentences.lowers_ceiling(report, item)
+        ceiling = multiple(item.ceiling_after, "unbounded")
+        table.add_row(
+            str(place),
+            Text(shorten(item.title, 60, "...")),
+            scale.bare(item.ms),
+            percent(item.share),
+            multiple(item.gain.speedup, NOT_MEASURABLE),
+            ceiling + (f"{_GLUE}*" if starred else 2 * _GLUE),
+        )
+    return table
+
+
+def _step(console: Console, report: Report, width: int) -> None:
+    mean = report.breakdown.mean_ms
+    if sum(mean.values()) <= 0:
+        console.print(sentences.where(report))
+        return
+    bar = Text("  step  |")
+    for name, letters in charts.text_bar(mean, width - 20):
+        bar.append(letters, look(name).terminal)
+    console.print(bar.append("|"))
+    entries = charts.text_key(mean, sentences.scale_of(report))
+    key = "   ".join(entry.replace(" ", _GLUE) for entry in entries)
+    console.print(Padding(Text(f"{key}{_GLUE}ms"), (0, 2, 0, 9)))
+    console.print()
+
+
+def _notes(console: Console, report: Report) -> None:
+    order = list(_MARKS)
+    loud = [item for item in report.quality if item.severity in _MARKS]
+    for caveat in sorted(loud, key=lambda item: order.index(item.severity)):
+        console.print(Padding(_caveat(caveat), (0, 0, 0, 2)))
+    listed = [item for item in report.findings[:MOST_FINDINGS] if item.share >= NOISE]
+    if any(sentences.lowers_ceiling(report, item) for item in listed):
+        console.print(Padding(Text(f"* {sentences.LOWERS}"), (0, 0, 0, 2)))
+    if listed and report.whatif.basis == "share":
+        console.print(Padding(Text(sentences.findings(report)), (0, 0, 0, 2)))
+
+
+def _caveat(caveat: Caveat) -> Text:
+    text = Text(f"{_MARKS[caveat.severity]} ", "bold")
+    text.append(shorten(caveat.text, LONGEST, "..."), "not bold")
+    return text.append(f" {shorten(sentences.forbids(caveat), LONGEST, '...')}", "not bold")

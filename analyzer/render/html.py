@@ -1,0 +1,153 @@
+"""What does the page say? The whole report as one HTML file without scripts or references.
+
+The templates hold the words and the order; this file prepares the charts and tables they place.
+Every printed string is cleaned of control characters and escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from analyzer.render import charts, sentences, svg
+from analyzer.render import format as form
+from analyzer.render.curve import TRUSTED
+from analyzer.render.format import StepScale
+from analyzer.report.document import Report
+
+MOST_FINDINGS = 8
+MOST_FILES = 64
+LOUD = ("error", "warning")
+
+
+class Row(NamedTuple):
+    """A line of a table of times; `total` sets it in bold."""
+
+    label: str
+    ms: Mapping[str, float]
+    step_ms: float
+    hidden_ms: float = 0.0
+    total: bool = False
+
+
+def render(report: Report) -> str:
+    """The page; the same report gives the same bytes."""
+    return (
+        _environment(sentences.scale_of(report)).get_template("report.html").render(_view(report))
+    )
+
+
+def _environment(scale: StepScale) -> Environment:
+    package = Path(__file__).resolve().parents[1]
+    env = Environment(
+        # a wheel carries the templates inside the package, an editable install beside it
+        loader=FileSystemLoader([package / "templates", package.parent / "templates"]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_printable,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    names = ("significant", "percent", "multiple", "count", "plural", "data_size", "duration")
+    env.filters.update(
+        {name: getattr(form, name) for name in (*names, "worth", "clean", "shorten")}
+    )
+    env.filters.update(ms=scale.ms, bare=scale.bare)
+    env.globals.update(look=form.look, say=sentences, scale=scale)
+    return env
+
+
+def _printable(value: object) -> object:
+    return form.clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _view(report: Report) -> dict[str, Any]:
+    findings = report.findings[:MOST_FINDINGS]
+    view = {
+        "report": report,
+        "scaling": report.scaling,
+        "findings": findings,
+        "first_noise": next(
+            (at for at, item in enumerate(findings) if item.share < form.NOISE), -1
+        ),
+        "bars": charts.gain_bars(findings),
+        "lowering": {item.id for item in findings if sentences.lowers_ceiling(report, item)},
+        "basis": lambda name: sentences.BASIS.get(name, name),
+        "noise": form.NOISE,
+        "wording": form.WORDING,
+        "loud": sorted(
+            (item for item in report.quality if item.severity in LOUD),
+            key=lambda item: LOUD.index(item.severity),
+        ),
+        "quiet": [item for item in report.quality if item.severity not in LOUD],
+        "trusted": TRUSTED,
+        "with_laws": any(row.amdahl is not None for row in report.scaling.predict),
+        "with_duration": any(row.duration_s is not None for row in report.scaling.predict),
+        "dark_rules": svg.dark_rules(),
+        "embedded": _embedded(report),
+        "charts": charts.charts(report),
+    }
+    return view | _tables(report) | _inputs(report)
+
+
+def _tables(report: Report) -> dict[str, Any]:
+    parts = report.breakdown
+    classes = svg.shown_classes([parts.mean_ms, *(row.ms for row in parts.per_rank)])
+    total = sum(parts.mean_ms.values())
+    picked = charts.picked_ranks(report)
+    columns = charts.step_columns(report)
+    merged = len(columns) < len(parts.per_step)
+    return {
+        "classes": classes,
+        "empty_classes": [form.look(name).label for name in parts.classes if name not in classes],
+        "rank_rows": [
+            Row("all ranks", parts.mean_ms, total, parts.hidden_comm_ms, total=True),
+            *(Row(words, row.ms, row.step_ms, row.hidden_comm_ms) for words, row in picked),
+        ],
+        "rows_note": " The other ranks are in the embedded report.json."
+        if len(picked) < len(parts.per_rank)
+        else "",
+        "step_classes": svg.shown_classes([ms for _, ms in columns]),
+        "step_rows": [Row(words, ms, sum(ms.values())) for words, ms in columns],
+        "steps_note": " Each row is the mean of neighbouring steps." if merged else "",
+    }
+
+
+def _inputs(report: Report) -> dict[str, Any]:
+    run, flags = report.run, report.run.flags
+    skipped = [file for file in run.files if file.rank is None]
+    read = [file for file in run.files if file.rank is not None]
+    sentence = f"{form.plural(len(read), 'file')} read"
+    switches = {
+        "with_stack": flags.with_stack,
+        "profile_memory": flags.profile_memory,
+        "record_shapes": flags.record_shapes,
+    }
+    spoken = {True: "on", False: "off", None: "not recorded"}
+    facts = [
+        ("GPU", run.gpu or "not recorded"),
+        ("Backend", run.backend or "not recorded"),
+        ("PyTorch", run.torch or "not recorded"),
+        ("Hosts", ", ".join(run.hosts[:8]) or "not recorded"),
+        ("Parallelism", ", ".join(run.strategy) or "not recognised"),
+        ("Profiler flags", ", ".join(f"{name} {spoken[on]}" for name, on in switches.items())),
+        ("Written by", f"{report.tool.name} {report.tool.version}, {report.created}"),
+    ]
+    return {
+        "inputs_sentence": f"{sentence}, {len(skipped)} skipped.",
+        "facts": facts,
+        "files": [*skipped, *read][:MOST_FILES],
+    }
+
+
+def _embedded(report: Report) -> Markup:
+    """The report as JSON that no name in it can end early: markup characters are escaped."""
+    text = msgspec.json.encode(report).decode()
+    for char in "<>&\u2028\u2029":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return Markup(text)

@@ -1,0 +1,267 @@
+"""What goes on the pull request? A comment that updates itself, and the summary of a CI job.
+
+Whole sections are dropped from the bottom to stay within the size GitHub accepts; names from a
+trace are escaped so that they neither format, mention nor link.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from analyzer.render import charts, sentences
+from analyzer.render.curve import TRUSTED
+from analyzer.render.format import (
+    NOT_MEASURABLE,
+    StepScale,
+    clean,
+    count,
+    look,
+    multiple,
+    percent,
+    plural,
+    shorten,
+    significant,
+)
+from analyzer.render.svg import shown_classes
+from analyzer.report.document import Finding, Report
+
+COMMENT_LIMIT = 60_000
+SUMMARY_LIMIT = 900_000
+COMMENT_FINDINGS, SUMMARY_FINDINGS = 5, 10
+LONGEST = 300
+BAR = 60
+_PUNCTUATION = re.compile(r"([\\`*_\[\]|~$]|^[#+>=-])")
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+# A zero-width space after these stops GitHub from mentioning a user or linking an issue or page.
+_LIVE = re.compile(r"(@|#|://|www)")
+
+
+def escape(text: str, longest: int = LONGEST) -> str:
+    """`text` as one line of Markdown that shows exactly these characters, shortened."""
+    line = shorten(text, longest)
+    line = _PUNCTUATION.sub(r"\\\1", line)
+    for char, entity in _ENTITIES.items():
+        line = line.replace(char, entity)
+    return _LIVE.sub("\\1\u200b", line)
+
+
+def comment(report: Report, comment_id: str = "default", report_url: str | None = None) -> str:
+    """The pull-request comment, at most 60,000 characters; the first line finds it again."""
+    name = re.sub(r"[^\w.-]", "-", comment_id)
+    head = [f"<!-- {report.tool.name}:report:{name} -->\n{_heading(report)}"]
+    body = [*_open_part(report, COMMENT_FINDINGS), *(_folded(*part) for part in _parts(report))]
+    return _fit([*head, *body], _foot(report, report_url), COMMENT_LIMIT)
+
+
+def summary(report: Report) -> str:
+    """The same for a job summary: ten findings, every section open."""
+    body = [*_open_part(report, SUMMARY_FINDINGS), *(_opened(*part) for part in _parts(report))]
+    return _fit([_heading(report), *body], _foot(report, None), SUMMARY_LIMIT)
+
+
+def _fit(sections: Sequence[str], foot: str, limit: int) -> str:
+    kept = [section for section in sections if section]
+    cut = 0
+    while True:
+        note = f"{plural(cut, 'section')} left out, see the HTML report.\n\n" if cut else ""
+        text = "\n\n".join([*kept, note + foot]) + "\n"
+        if len(text) <= limit or len(kept) <= 1:
+            return text
+        kept.pop()
+        cut += 1
+
+
+def _table(head: str, rows: Sequence[Sequence[str]]) -> str:
+    columns = [name.strip() for name in head.split("|")]
+    rule = ["---" if name.startswith("<") else "--:" for name in columns]
+    names = [name.removeprefix("<") for name in columns]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (names, rule, *rows))
+
+
+def _heading(report: Report) -> str:
+    return f"## {escape(report.verdict.text)}"
+
+
+def _open_part(report: Report, most: int) -> list[str]:
+    return [
+        _numbers(report),
+        *_caveats(report),
+        _findings(report, report.findings[:most]),
+        _bar(report),
+    ]
+
+
+def _numbers(report: Report) -> str:
+    facts, scale, first = report.scaling, sentences.scale_of(report), sentences.headline(report)
+    wall = report.steps.wall_ms
+    lines = [
+        f"{sentences.ranks(report)}, {sentences.steps(report)}, {sentences.step_time(report)}; "
+        f"{sentences.mode(report)}. Confidence: {escape(report.verdict.confidence)}."
+    ]
+    after = first is not None and first.ceiling_after is not None
+    rows = [
+        ["step", scale.ms(wall.mean), scale.ms(wall.mean - first.ms) if first else ""],
+        ["does not scale, f (of today's step)", significant(facts.f.value), ""],
+        ["serial fraction, s (of one GPU's step)", significant(facts.s.value), ""],
+        [
+            "ceiling, times today",
+            multiple(facts.ceiling_today.value),
+            multiple(first.ceiling_after) if first and after else "",
+        ],
+        ["ceiling, times one GPU", multiple(facts.ceiling_one_gpu.value), ""],
+        ["efficiency", percent(facts.efficiency), ""],
+    ]
+    if first is None:
+        return "\n\n".join([*lines, _table("< | now", [row[:2] for row in rows])])
+    return "\n\n".join([*lines, _table("< | now | at best, the first fixed", rows)])
+
+
+def _caveats(report: Report) -> list[str]:
+    kinds = {"error": "CAUTION", "warning": "WARNING"}
+    blocks = []
+    for severity, kind in kinds.items():
+        found = [item for item in report.quality if item.severity == severity]
+        lines = [
+            f"> {escape(item.text)} {escape(sentences.forbids(item))}".rstrip() for item in found
+        ]
+        if lines:
+            blocks.append("\n>\n".join([f"> [!{kind}]\n{lines[0]}", *lines[1:]]))
+    return blocks
+
+
+def _findings(report: Report, findings: Sequence[Finding]) -> str:
+    if not findings:
+        return sentences.findings(report)
+    scale = sentences.scale_of(report)
+    rows = [
+        [
+            str(place),
+            escape(item.title, 120),
+            scale.bare(item.ms),
+            percent(item.share),
+            multiple(item.gain.speedup, NOT_MEASURABLE),
+            multiple(item.ceiling_after, "unbounded")
+            + (r" \*" if sentences.lowers_ceiling(report, item) else ""),
+            escape(item.confidence),
+        ]
+        for place, item in enumerate(findings, start=1)
+    ]
+    gain = "at most" if report.whatif.basis == "share" else "gain"
+    table = _table(f"# | <bottleneck | ms/step | share | {gain} | ceiling | <confidence", rows)
+    notes = [sentences.findings(report)]
+    if any(sentences.lowers_ceiling(report, item) for item in findings):
+        notes.append(rf"\* {sentences.LOWERS}")
+    if len(report.findings) > len(findings):
+        hidden = len(report.findings) - len(findings)
+        notes.append(f"{plural(hidden, 'smaller finding')} not shown.")
+    if report.passed:
+        notes.append(f"{plural(len(report.passed), 'check')} passed.")
+    return f"{table}\n\n{' '.join(notes)}"
+
+
+def _bar(report: Report) -> str:
+    mean = report.breakdown.mean_ms
+    if sum(mean.values()) <= 0:
+        return ""
+    bar = "".join(letters for _, letters in charts.text_bar(mean, BAR))
+    key = "\n".join(charts.text_key(mean, sentences.scale_of(report)))
+    return f"```text\n|{bar}|\n{clean_lines(key)} ms\n```"
+
+
+def clean_lines(text: str) -> str:
+    """Lines that cannot close a code fence."""
+    return "\n".join(clean(line).replace("`", "'") for line in text.splitlines())
+
+
+def _parts(report: Report) -> list[tuple[str, str]]:
+    return [
+        ("How to attack and confirm", _actions(report)),
+        ("Scaling", _scaling(report)),
+        ("Where the step goes, rank by rank", _by_rank(report)),
+        ("Why the device is idle", _idle(report)),
+        ("Ranks and collectives", escape(sentences.between_ranks(report))),
+        ("Kernels", _kernels(report)),
+    ]
+
+
+def _folded(title: str, body: str) -> str:
+    return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"
+
+
+def _opened(title: str, body: str) -> str:
+    return f"### {title}\n\n{body}"
+
+
+def _actions(report: Report) -> str:
+    if not report.findings:
+        return sentences.findings(report)
+    return "\n\n".join(
+        f"**{place}. {escape(item.title, 120)}**\n"
+        f"- Because: {escape(item.because)}\n- So: {escape(item.so)}\n"
+        f"- Check: {escape(item.check)}"
+        for place, item in enumerate(report.findings[:SUMMARY_FINDINGS], start=1)
+    )
+
+
+def _scaling(report: Report) -> str:
+    facts, scale = report.scaling, sentences.scale_of(report)
+    words = f"{escape(sentences.scaling(report))} {sentences.whole_run(report)}".strip()
+    if not facts.predict:
+        return words
+    rows = [
+        [
+            count(row.n) + (" (beyond what one trace tells)" if row.n > TRUSTED * facts.n else ""),
+            scale.bare(row.step_ms),
+            multiple(row.speedup),
+            percent(row.efficiency),
+            multiple(row.amdahl, NOT_MEASURABLE),
+        ]
+        for row in facts.predict
+    ]
+    return f"{words}\n\n{_table('GPUs | ms/step | speedup | efficiency | Amdahl', rows)}"
+
+
+def _by_rank(report: Report) -> str:
+    words = escape(sentences.where(report), 2000)
+    rows = charts.picked_ranks(report)
+    parts, scale = report.breakdown, sentences.scale_of(report)
+    classes = shown_classes([parts.mean_ms, *(row.ms for _, row in rows)])
+    if not classes:
+        return words
+    lines = [_rank_line("all ranks", parts.mean_ms, classes, scale)]
+    lines += [_rank_line(label, row.ms, classes, scale) for label, row in rows]
+    head = " | ".join(["<", *(escape(look(name).label) for name in classes), "step"])
+    return f"{words}\n\n{_table(head, lines)}"
+
+
+def _rank_line(
+    label: str, ms: dict[str, float], classes: Sequence[str], scale: StepScale
+) -> list[str]:
+    cells = [scale.bare(ms.get(name, 0.0)) for name in classes]
+    return [label, *cells, scale.bare(sum(ms.values()))]
+
+
+def _idle(report: Report) -> str:
+    scale = sentences.scale_of(report)
+    rows = [[escape(item.text), scale.bare(item.ms)] for item in report.idle]
+    words = escape(sentences.idle(report))
+    return f"{words}\n\n{_table('<cause | ms/step', rows)}" if rows else words
+
+
+def _kernels(report: Report) -> str:
+    scale = sentences.scale_of(report)
+    rows = [
+        [escape(item.name, 72), count(item.count), scale.bare(item.ms), percent(item.share)]
+        for item in report.kernels[:15]
+    ]
+    words = sentences.kernels(report)
+    return f"{words}\n\n{_table('<name | times | ms/step | share', rows)}" if rows else words
+
+
+def _foot(report: Report, url: str | None) -> str:
+    tool = f"{report.tool.name} {report.tool.version}, {escape(report.run.label, 60)}"
+    if url is None:
+        return tool
+    safe = re.sub(r"[\s()<>]", lambda found: f"%{ord(found[0]):02X}", url)
+    return f"[Full report (HTML)]({safe}), {tool}"

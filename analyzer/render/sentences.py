@@ -1,0 +1,220 @@
+"""What does each section say in one sentence? The same words for page, comment and terminal.
+
+Every percentage has milliseconds beside it, and a section with nothing to show says why.
+"""
+
+from __future__ import annotations
+
+from analyzer.render.format import (
+    MODES,
+    NOT_BOUNDED,
+    StepScale,
+    duration,
+    look,
+    multiple,
+    percent,
+    plural,
+    significant,
+)
+from analyzer.report.document import Breakdown, Caveat, Estimate, Finding, Report
+
+LOWERS = "This work scales: removing it lowers the ceiling but still speeds up each step."
+BASIS = {"share": "share, not gain", "replay": "replayed gain"}
+
+
+def scale_of(report: Report) -> StepScale:
+    """The scale of every time in `report`."""
+    return StepScale.of(report.steps.wall_ms.mean)
+
+
+def ranks(report: Report) -> str:
+    """How many ranks were read, of how many there are."""
+    present, world = len(report.run.ranks_present), report.run.world_size
+    if world is None or world == present:
+        return plural(present, "rank")
+    return f"{present:,} of {plural(world, 'rank')}"
+
+
+def steps(report: Report) -> str:
+    """How many steps were used, of how many were seen."""
+    used, dropped = len(report.steps.used), len(report.steps.dropped)
+    return f"{used:,} of {plural(used + dropped, 'step')} used" if dropped else plural(used, "step")
+
+
+def step_time(report: Report) -> str:
+    """The mean step with its interval, or without one."""
+    wall, scale = report.steps.wall_ms, scale_of(report)
+    if wall.lo is None or wall.hi is None:
+        return f"{scale.ms(wall.mean)} per step"
+    bounds = f"{scale.bare(wall.lo)} to {scale.bare(wall.hi)}"
+    return f"{scale.ms(wall.mean)} per step (95 % interval {bounds})"
+
+
+def interval(estimate: Estimate) -> str:
+    """The interval of an estimate, or why there is none."""
+    if estimate.lo is None and estimate.hi is None:
+        return estimate.reason.rstrip(".") or "no interval"
+    upper = significant(estimate.hi, "unbounded")
+    return f"95 % interval {significant(estimate.lo)} to {upper}"
+
+
+def envelope(estimate: Estimate) -> str:
+    """The structural envelope of an estimate, empty without one."""
+    if estimate.envelope is None:
+        return ""
+    lo, hi = estimate.envelope
+    return f"by other assumptions {significant(lo)} to {significant(hi, 'unbounded')}"
+
+
+def mode(report: Report) -> str:
+    """The mode of scaling and what it holds fixed."""
+    held = MODES.get(report.scaling.mode)
+    return f"{report.scaling.mode} mode: {held}" if held else f"{report.scaling.mode} mode"
+
+
+def ceilings(report: Report) -> str:
+    """Both ceilings, and the one that follows the first finding."""
+    scaling = report.scaling
+    today, one = scaling.ceiling_today, scaling.ceiling_one_gpu
+    if today.value is None and one.value is None:
+        return f"The ceiling is {NOT_BOUNDED}. {today.reason or one.reason}".strip()
+    text = f"Ceiling {multiple(today.value)} today, {multiple(one.value)} over one GPU"
+    first = headline(report)
+    if first is not None and first.ceiling_after is not None:
+        text += f"; {multiple(first.ceiling_after)} today once that is fixed"
+    return text + "."
+
+
+def headline(report: Report) -> Finding | None:
+    """The finding the verdict speaks of, None when nothing stands out."""
+    return next((item for item in report.findings if item.id == report.verdict.finding), None)
+
+
+def forbids(caveat: Caveat) -> str:
+    """What a caveat forbids to conclude, as a sentence; empty when it forbids nothing."""
+    return f"Cannot be concluded: {'; '.join(caveat.forbids)}." if caveat.forbids else ""
+
+
+def lowers_ceiling(report: Report, finding: Finding) -> bool:
+    """Whether the fix removes work that scales, so that what stays is a larger share."""
+    today, after = report.scaling.ceiling_today.value, finding.ceiling_after
+    return today is not None and after is not None and after < today
+
+
+def findings(report: Report) -> str:
+    """Leads the list of findings, or says that nothing stands out."""
+    if not report.findings:
+        checked = f"; {plural(len(report.passed), 'check')} passed" if report.passed else ""
+        return f"Nothing stands out{checked}."
+    if report.whatif.basis == "share":
+        return "Each multiple is a share, not gain: an upper bound, if nothing takes its place."
+    return "Each multiple is a replayed gain."
+
+
+def where(report: Report) -> str:
+    """The step in words, largest classes first, with both percent and milliseconds."""
+    parts, scale = report.breakdown, scale_of(report)
+    total = sum(parts.mean_ms.values())
+    if total <= 0:
+        return "No time was found in the steps, so it cannot be split."
+    spent = sorted(
+        ((ms, name) for name, ms in parts.mean_ms.items() if ms > 0), key=lambda item: -item[0]
+    )
+    words = [f"{percent(ms / total)} ({scale.ms(ms)}) {look(name).verb}" for ms, name in spent[:5]]
+    rest = sum(ms for ms, _ in spent[5:])
+    if rest > 0:
+        words.append(f"{percent(rest / total)} ({scale.ms(rest)}) is the rest")
+    line = "host timeline (no device activity in the trace)" if parts.timeline == "host" else ""
+    return f"Of the step{', on the ' + line + ',' if line else ''} {', '.join(words)}."
+
+
+def hidden(parts: Breakdown, scale: StepScale) -> str:
+    """What is said of communication that ran beside compute."""
+    if parts.hidden_comm_ms <= 0:
+        return "No communication runs beside compute."
+    time = scale.ms(parts.hidden_comm_ms)
+    return f"Another {time} of communication run beside compute and are not counted here."
+
+
+def over_time(report: Report) -> str:
+    """Which steps were used, how steady they are, and what was dropped."""
+    totals = [sum(row.ms.values()) for row in report.breakdown.per_step]
+    used = report.steps.used
+    if not used:
+        return "No step was used."
+    names = (
+        f"Steps {used[0]} to {used[-1]} are used"
+        if len(used) > 1
+        else f"Only step {used[0]} is used, so nothing can be said about change"
+    )
+    if len(totals) > 1:
+        spread = max(totals) - min(totals)
+        part = spread / (sum(totals) / len(totals)) if sum(totals) else 0.0
+        names += f"; they spread by {scale_of(report).ms(spread)} ({percent(part)})"
+    return f"{names}. {dropped(report)}".strip()
+
+
+def dropped(report: Report) -> str:
+    """The steps left out, grouped by reason; empty when none was."""
+    by_reason: dict[str, list[str]] = {}
+    for step in report.steps.dropped:
+        by_reason.setdefault(step.why, []).append(str(step.index))
+    listed = [f"{', '.join(which)} ({why})" for why, which in by_reason.items()]
+    return f"Left out: {'; '.join(listed)}." if listed else ""
+
+
+def between_ranks(report: Report) -> str:
+    """Who is late, or why that is not known."""
+    facts, scale = report.ranks, scale_of(report)
+    if facts.late:
+        late = facts.late[0]
+        return (
+            f"Rank {late.rank} arrives last in {percent(late.share_of_collectives)} of the "
+            f"collectives and costs {scale.ms(late.ms)} per step."
+        )
+    return facts.reason or "No rank keeps the others waiting."
+
+
+def idle(report: Report) -> str:
+    """The largest cause of idle time, or that there is none."""
+    if not report.idle:
+        return "No idle time of the device was found to explain."
+    scale, total = scale_of(report), sum(item.ms for item in report.idle)
+    first = max(report.idle, key=lambda item: item.ms)
+    return f"{scale.bare(first.ms)} of {scale.bare(total)} idle ms: {first.text}"
+
+
+def scaling(report: Report) -> str:
+    """What to expect of twice and four times the GPUs."""
+    facts = report.scaling
+    ahead = [row for row in facts.predict if row.n in (2 * facts.n, 4 * facts.n)]
+    if not ahead:
+        reason = facts.ceiling_today.reason or facts.f.reason
+        return f"No prediction: {reason}" if reason else "No prediction could be made."
+    expected = " and ".join(f"{multiple(row.speedup)} at {plural(row.n, 'GPU')}" for row in ahead)
+    limit = facts.ceiling_one_gpu.value
+    end = f"never above {multiple(limit)}" if limit is not None else f"with a ceiling {NOT_BOUNDED}"
+    return f"Over one GPU expect {expected}, {end}, if what does not scale stays as it is."
+
+
+def whole_run(report: Report) -> str:
+    """The length of the whole run now and at the ceiling; empty when it was not given."""
+    length = report.scaling.duration
+    if length is None:
+        return ""
+    end = duration(length.ceiling_s, NOT_BOUNDED)
+    return f"The whole run takes {duration(length.today_s)} today; at the ceiling {end}."
+
+
+def kernels(report: Report) -> str:
+    """How much of the step the listed kernels are."""
+    if not report.kernels:
+        return "No kernel ran on a device in the used steps."
+    listed, scale = report.kernels[:15], scale_of(report)
+    first = listed[0]
+    line = f"The longest takes {scale.ms(first.ms)} of a step ({percent(first.share)})"
+    rest = report.kernels[15:]
+    if not rest:
+        return f"{line}."
+    ms, part = sum(item.ms for item in rest), sum(item.share for item in rest)
+    return f"{line}; rest: {plural(len(rest), 'name')}, {scale.ms(ms)} ({percent(part)})."
