@@ -27,6 +27,7 @@ from analyzer.render.format import (
 from analyzer.report.document import Caveat, Finding, Report
 
 MOST_FINDINGS = 8
+MOST_CAVEATS = 8
 LONGEST = 300
 _GLUE = "\u00a0"
 _MARKS = {"error": "!!", "warning": "!"}
@@ -145,7 +146,8 @@ def _step(console: Console, report: Report, width: int) -> None:
 def _notes(console: Console, report: Report) -> None:
     order = list(_MARKS)
     loud = [item for item in report.quality if item.severity in _MARKS]
-    for caveat in sorted(loud, key=lambda item: order.index(item.severity)):
+    loud.sort(key=lambda item: order.index(item.severity))
+    for caveat in loud[:MOST_CAVEATS]:
         console.print(Padding(_caveat(caveat), (0, 0, 0, 2)))
     listed = [item for item in report.findings[:MOST_FINDINGS] if item.share >= NOISE]
     if any(sentences.lowers_ceiling(report, item) for item in listed):

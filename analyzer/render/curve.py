@@ -106,7 +106,7 @@ def _draw(axes: _Axes, lines: Sequence[_Line], trusted_n: float) -> list[str]:
         far = [point for point in points if point[0] >= (near[-1][0] if near else 0)]
         parts.append(_path(axes, line, near, line.dash))
         parts.append(_path(axes, line, far, line.dash or "6 5"))
-        if points and points[-1][1] < axes.high:
+        if points and points[-1][0] >= axes.most_n:
             ends.append((axes.y(points[-1][1]), line))
         elif points:
             x, y = axes.x(points[-1][0]), axes.y(points[-1][1])

@@ -6,6 +6,7 @@ Every printed string is cleaned of control characters and escaped.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -146,8 +147,10 @@ def _inputs(report: Report) -> dict[str, Any]:
 
 
 def _embedded(report: Report) -> Markup:
-    """The report as JSON that no name in it can end early: markup characters are escaped."""
+    """The report as ASCII JSON without markup characters, so that no name in it ends it early."""
     text = msgspec.json.encode(report).decode()
-    for char in "<>&\u2028\u2029":
-        text = text.replace(char, f"\\u{ord(char):04x}")
-    return Markup(text)
+    return Markup(re.sub(r"[^ -~]|[<>&]", _unicode_escape, text))
+
+
+def _unicode_escape(found: re.Match[str]) -> str:
+    return found[0].encode("utf-16-be").hex("~", 2).join(("\\u", "")).replace("~", "\\u")

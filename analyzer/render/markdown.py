@@ -28,6 +28,7 @@ from analyzer.report.document import Finding, Report
 
 COMMENT_LIMIT = 60_000
 SUMMARY_LIMIT = 900_000
+MOST_CAVEATS = 8
 COMMENT_FINDINGS, SUMMARY_FINDINGS = 5, 10
 LONGEST = 300
 BAR = 60
@@ -121,7 +122,7 @@ def _caveats(report: Report) -> list[str]:
     kinds = {"error": "CAUTION", "warning": "WARNING"}
     blocks = []
     for severity, kind in kinds.items():
-        found = [item for item in report.quality if item.severity == severity]
+        found = [item for item in report.quality if item.severity == severity][:MOST_CAVEATS]
         lines = [
             f"> {escape(item.text)} {escape(sentences.forbids(item))}".rstrip() for item in found
         ]

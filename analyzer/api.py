@@ -1,0 +1,165 @@
+"""What the command line and notebooks call: each function takes the rooms in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+
+from analyzer import fleet
+from analyzer.config import Settings
+from analyzer.digest import RankDigest
+from analyzer.digest import load as load_digest
+from analyzer.errors import AnalyzerError, UnusableInput
+from analyzer.fleet import Progress
+from analyzer.ranks.pool import Job, Member, pool
+from analyzer.report.build import Request, build, label_of
+from analyzer.report.document import InputFile, Report
+from analyzer.trace.assign import Assignment, FileInfo, assign_ranks, separate_runs
+from analyzer.trace.discover import Found, find
+
+
+@dataclass(frozen=True)
+class Digested:
+    """The digests of all usable files, and every input with what became of it."""
+
+    digests: dict[Path, RankDigest]
+    unusable: list[InputFile]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A job ready to be reported: whose each file is, and remarks on how that was decided."""
+
+    job: Job
+    files: list[InputFile]
+    notes: list[str]
+    label: str
+
+
+def digests(
+    paths: Sequence[str],
+    settings: Settings,
+    *,
+    jobs: int | None = None,
+    executor: Executor | None = None,
+    found: Found | None = None,
+    progress: Progress = lambda path: None,
+) -> Digested:
+    """Digests of the traces and saved digests under `paths`.
+
+    UnusableInput, with a sentence per file, when none is usable.
+    """
+    found = found or find(paths)
+    outcomes = fleet.digest_all(
+        found.traces, settings, jobs=jobs, executor=executor, progress=progress
+    )
+    good = {o.path: o.digest for o in outcomes if o.digest is not None}
+    bad = [(o.path, o.error) for o in outcomes if o.digest is None]
+    for path in found.digests:
+        try:
+            good[path] = load_digest(path)
+        except UnusableInput as error:
+            bad.append((path, error.message))
+    unusable = [_skipped(s.name, s.bytes or 0, s.reason) for s in found.skipped]
+    unusable += [_skipped(path.name, path.stat().st_size, reason) for path, reason in bad]
+    if not good:
+        reasons = [s.sentence for s in found.skipped] + [reason for _, reason in bad]
+        raise UnusableInput(
+            "no usable trace: " + ("; ".join(reasons) or "nothing to read was named"),
+            "pass the files that torch.profiler exported, or the folder they are in",
+        )
+    return Digested(good, unusable)
+
+
+def _skipped(name: str, size: int, reason: str) -> InputFile:
+    return InputFile(name=name, rank=None, bytes=size, events=0, reason=reason)
+
+
+def load(
+    digested: Digested, *, rank_of: Mapping[str, int] | None = None, settings: Settings
+) -> Loaded:
+    """Assigns ranks and cycles and pools them into a job.
+
+    UsageError when the files are of different runs, UnusableInput when no step can be used.
+    """
+    infos = [_info(path, digest) for path, digest in digested.digests.items()]
+    assignments = assign_ranks(infos, given=rank_of, thresholds=settings.thresholds)
+    separate_runs(infos, assignments, thresholds=settings.thresholds)
+    members, files = [], []
+    for a in assignments:
+        digest = digested.digests[a.path]
+        stepless = "" if digest.used else "no step in it can be used"
+        files.append(_used_file(a, digest, stepless))
+        if digest.used:
+            members.append(Member(a.rank, a.cycle, digest))
+    if not members:
+        raise UnusableInput(
+            "no usable trace: no step of any rank can be used ("
+            + "; ".join(s.dropped for s in next(iter(digested.digests.values())).steps[:1])
+            + ")",
+            "record at least three steps after the warm-up",
+        )
+    return Loaded(
+        job=pool(members),
+        files=files + digested.unusable,
+        notes=sorted({a.note for a in assignments if a.note}),
+        label=label_of(list(digested.digests)),
+    )
+
+
+def _info(path: Path, digest: RankDigest) -> FileInfo:
+    return FileInfo(
+        path=path,
+        distributed_rank=digest.meta.rank,
+        world_size=digest.meta.world_size,
+        span_ns=(digest.span.start, digest.span.end),
+        host=digest.meta.host,
+    )
+
+
+def _used_file(a: Assignment, digest: RankDigest, reason: str) -> InputFile:
+    return InputFile(
+        name=digest.meta.name,
+        rank=a.rank if not reason else None,
+        bytes=digest.meta.size,
+        events=digest.meta.events,
+        cycle=a.cycle,
+        rank_rule=a.rule,
+        reason=reason,
+    )
+
+
+def analyze(
+    paths: Sequence[str],
+    request: Request,
+    settings: Settings,
+    *,
+    jobs: int | None = None,
+    executor: Executor | None = None,
+    rank_of: Mapping[str, int] | None = None,
+    progress: Progress = lambda path: None,
+) -> Report:
+    """The report on the traces (files, folders, patterns, digests) of one run.
+
+    An empty `request.label` is replaced by the name of the folder or file.
+    """
+    digested = digests(paths, settings, jobs=jobs, executor=executor, progress=progress)
+    return report(load(digested, rank_of=rank_of, settings=settings), request, settings)
+
+
+def report(loaded: Loaded, request: Request, settings: Settings) -> Report:
+    """The report on a loaded job."""
+    if not request.label:
+        request = Request(
+            label=loaded.label,
+            created=request.created,
+            mode=request.mode,
+            shared_loader=request.shared_loader,
+            duration_s=request.duration_s,
+        )
+    return build(loaded.job, loaded.files, loaded.notes, request, settings)
+
+
+__all__ = ["AnalyzerError", "Request", "Settings", "analyze", "digests", "load", "report"]

@@ -1,0 +1,407 @@
+"""The command line: options -> api -> files. Results go to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+import webbrowser
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from analyzer import __version__, api, options
+from analyzer.digest import save as save_digest
+from analyzer.errors import AnalyzerError, UsageError
+from analyzer.findings import glossary
+from analyzer.options import Terminal
+from analyzer.render import console, curve, files, inspection
+from analyzer.render import format as printed
+from analyzer.report import document
+from analyzer.report.build import Request
+from analyzer.report.document import Report
+from analyzer.scaling import laws as law
+from analyzer.scaling.serial import Mode
+from analyzer.trace.discover import find
+
+INTERNAL_ERROR = 70
+INTERRUPTED = 130
+
+
+@click.group(
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "auto_envvar_prefix": "CEILING",
+        "max_content_width": 80,
+    }
+)
+@click.version_option(__version__, "-V", "--version", prog_name="ceiling")
+@click.option("-q", "--quiet", is_flag=True, help="Only the verdict; no messages.")
+@click.option("-v", "--verbose", is_flag=True, help="Notes on each file; tracebacks of faults.")
+@click.option("--color/--no-color", default=None, help="Default: on a terminal, unless NO_COLOR.")
+@click.option("--no-progress", is_flag=True, help="No progress bar.")
+@click.pass_context
+def cli(
+    ctx: click.Context, quiet: bool, verbose: bool, color: bool | None, no_progress: bool
+) -> None:
+    """What to attack first in a multi-GPU PyTorch run, from its profiler traces.
+
+    \b
+    ceiling analyze traces/ -o report/       report.html, report.json, report.md
+    ceiling laws --serial 0.1 --gpus 2,4,8   the laws as a calculator
+    """
+    if color is None:
+        color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
+    ctx.obj = Terminal(
+        color=color,
+        quiet=quiet,
+        progress=sys.stderr.isatty() and not (quiet or no_progress),
+        ascii_only=not encoding.startswith("utf"),
+    )
+
+
+@cli.command()
+@options.PATHS
+@options.OUTPUT
+@options.FORMAT
+@options.FORCE
+@options.OPEN
+@click.option(
+    "--mode",
+    type=click.Choice(["strong", "accum", "weak"]),
+    default="strong",
+    show_default=True,
+    help="What more GPUs share: the batch, accumulation steps, or nothing.",
+)
+@click.option(
+    "--duration",
+    metavar="TIME",
+    callback=options.parsed(options.seconds),
+    help="Length of the whole run today, such as 30d.",
+)
+@click.option("--shared-loader", is_flag=True, help="All ranks load from one disk or CPU.")
+@click.option("--label", default="", help="Name of the run. Default: the folder's.")
+@click.option(
+    "--rank-of",
+    multiple=True,
+    metavar="FILE=N",
+    callback=options.parsed(options.ranks_of),
+    help="Rank of a file whose name and metadata do not say it.",
+)
+@options.STEPS
+@options.JOBS
+@options.CONFIG
+@click.pass_obj
+def analyze(
+    terminal: Terminal,
+    paths: tuple[str, ...],
+    output: str | None,
+    formats: tuple[str, ...],
+    force: bool,
+    open_page: bool,
+    mode: Mode,
+    duration: float | None,
+    shared_loader: bool,
+    label: str,
+    rank_of: dict[str, int],
+    step_pattern: str | None,
+    jobs: int | None,
+    config: Path | None,
+) -> None:
+    """Report on the traces of all ranks: files, folders, patterns, digests.
+
+    \b
+    ceiling analyze traces/
+    ceiling analyze "run/rank*.json.gz" -o report/ --duration 30d
+    """
+    settings = options.settings(config, step_pattern)
+    target = Target.of(output, formats, force, open_page)
+    loaded = _load(terminal, paths, rank_of, settings, jobs)
+    request = Request(label, options.now(), mode, shared_loader, duration)
+    target.paint(api.report(loaded, request, settings), terminal)
+
+
+def _load(
+    terminal: Terminal,
+    paths: tuple[str, ...],
+    rank_of: dict[str, int],
+    settings: api.Settings,
+    jobs: int | None,
+) -> api.Loaded:
+    found = find(paths)
+    with terminal.bar(len(found.traces)) as progress:
+        digested = api.digests(paths, settings, jobs=jobs, found=found, progress=progress)
+    _say_skipped(terminal, digested)
+    return api.load(digested, rank_of=rank_of, settings=settings)
+
+
+def _say_skipped(terminal: Terminal, digested: api.Digested) -> None:
+    for file in digested.unusable:
+        terminal.say(f"skipped {printed.clean(file.name)}: {printed.clean(file.reason)}")
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where the paintings of a report go: files, or one format to stdout."""
+
+    files: dict[Path, str]
+    stdout: str
+    open_page: bool
+
+    @classmethod
+    def of(
+        cls, output: str | None, formats: tuple[str, ...], force: bool, open_page: bool
+    ) -> Target:
+        """From the options; UsageError when they contradict each other or a file exists."""
+        to_stdout = output in (None, "-")
+        if to_stdout and len(formats) > 1:
+            raise UsageError("stdout holds one format", "give one --format, or a folder to -o")
+        if to_stdout and open_page:
+            raise UsageError("--open needs a page", "give a folder to -o")
+        if to_stdout or output is None:
+            return cls({}, formats[0] if formats else "text", open_page)
+        planned = files.plan(Path(output), [f for f in formats if f != "text"])
+        files.check(list(planned), force=force)
+        return cls(planned, "text", open_page)
+
+    def paint(self, report: Report, terminal: Terminal) -> None:
+        """Writes the files, then prints."""
+        sizes = {
+            path: files.write(path, files.FORMATS[name][1](report))
+            for path, name in self.files.items()
+        }
+        if self.stdout != "text":
+            click.echo(files.FORMATS[self.stdout][1](report), nl=False)
+        elif terminal.quiet:
+            click.echo(console.verdict_line(report))
+        else:
+            click.echo(
+                console.render(report, color=terminal.color, ascii_only=terminal.ascii_only),
+                nl=False,
+                color=terminal.color,
+            )
+        for path, size in sizes.items():
+            terminal.say(f"wrote {path} ({printed.data_size(size)})")
+        pages = [path for path, name in self.files.items() if name == "html"]
+        if self.open_page and pages:
+            webbrowser.open(pages[0].absolute().as_uri())
+
+
+@cli.command()
+@options.PATHS
+@options.STEPS
+@options.JOBS
+@options.CONFIG
+@click.pass_obj
+def inspect(
+    terminal: Terminal,
+    paths: tuple[str, ...],
+    step_pattern: str | None,
+    jobs: int | None,
+    config: Path | None,
+) -> None:
+    """What is in these files, and what may be concluded from them.
+
+    \b
+    ceiling inspect traces/
+    """
+    settings = options.settings(config, step_pattern)
+    loaded = _load(terminal, paths, {}, settings, jobs)
+    report = api.report(loaded, Request("", options.now()), settings)
+    click.echo(inspection.render(report), nl=False)
+
+
+@cli.command()
+@options.PATHS
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for the digests, one per trace.",
+)
+@options.FORCE
+@options.STEPS
+@options.JOBS
+@options.CONFIG
+@click.pass_obj
+def digest(
+    terminal: Terminal,
+    paths: tuple[str, ...],
+    output: Path,
+    force: bool,
+    step_pattern: str | None,
+    jobs: int | None,
+    config: Path | None,
+) -> None:
+    """Reduce each trace to a small digest, where it was recorded; analyze reads digests too.
+
+    \b
+    ceiling digest rank0.json.gz -o digests/
+    """
+    settings = options.settings(config, step_pattern)
+    found = find(paths)
+    with terminal.bar(len(found.traces)) as progress:
+        digested = api.digests(paths, settings, jobs=jobs, found=found, progress=progress)
+    _say_skipped(terminal, digested)
+    targets = {output / f"{path.name}.digest": path for path in digested.digests}
+    if len(targets) < len(digested.digests):
+        raise UsageError("two of the traces have the same name", "digest one folder at a time")
+    files.check(list(targets), force=force)
+    output.mkdir(parents=True, exist_ok=True)
+    for target, path in targets.items():
+        save_digest(digested.digests[path], target)
+        click.echo(str(target))
+
+
+@cli.command()
+@click.argument("report", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@options.OUTPUT
+@options.FORMAT
+@options.FORCE
+@options.OPEN
+@click.pass_obj
+def render(
+    terminal: Terminal,
+    report: Path,
+    output: str | None,
+    formats: tuple[str, ...],
+    force: bool,
+    open_page: bool,
+) -> None:
+    """Paint a saved report.json again, without the traces.
+
+    \b
+    ceiling render report.json --format markdown
+    """
+    target = Target.of(output, formats, force, open_page)
+    target.paint(document.loads(report.read_bytes(), report.name), terminal)
+
+
+@cli.command()
+@click.option("--serial", type=click.FloatRange(0, 1), help="Serial fraction, 1-P.")
+@click.option(
+    "--measured",
+    metavar="N=SPEEDUP",
+    callback=options.parsed(options.measured),
+    help="Take it from a measured speedup: 8=6.",
+)
+@click.option(
+    "--gpus",
+    metavar="N,N,...",
+    default="1,2,4,8,16,32,64",
+    show_default=True,
+    callback=options.parsed(options.gpu_counts),
+    help="How many GPUs.",
+)
+@click.option("--format", "format_", type=click.Choice(["text", "json", "svg"]), default="text")
+@click.pass_obj
+def laws(
+    terminal: Terminal,
+    serial: float | None,
+    measured: tuple[int, float] | None,
+    gpus: list[int],
+    format_: str,
+) -> None:
+    """Amdahl's and Gustafson's laws as a calculator.
+
+    \b
+    ceiling laws --serial 0.1 --gpus 2,4,8
+    ceiling laws --measured 8=6             why do 8 cards give 6x?
+    """
+    if (serial is None) == (measured is None):
+        raise UsageError("one of --serial and --measured is needed", "ceiling laws --serial 0.1")
+    fraction = serial if measured is None else _measured_fraction(measured)
+    rows = law.table(fraction or 0.0, gpus)
+    limit = law.amdahl_ceiling(fraction or 0.0)
+    if format_ == "json":
+        plain = [{"n": r.n, "amdahl": r.amdahl, "gustafson": r.gustafson,
+                  "efficiency": r.efficiency} for r in rows]  # fmt: skip
+        click.echo(json.dumps({"rows": plain, "limit": limit}, indent=2))
+    elif format_ == "svg":
+        click.echo(curve.laws_curve([(r.n, r.amdahl, r.gustafson) for r in rows], limit))
+    else:
+        triples = [(r.n, r.amdahl, r.gustafson, r.efficiency) for r in rows]
+        click.echo(inspection.laws_table(fraction or 0.0, triples, limit), nl=False)
+
+
+def _measured_fraction(measured: tuple[int, float]) -> float:
+    """The Karp-Flatt serial fraction of N=SPEEDUP."""
+    n, speedup = measured
+    if n < 2 or speedup <= 0:
+        raise UsageError("--measured needs at least two GPUs and a speedup", "--measured 8=6")
+    found = law.karp_flatt(speedup, n)
+    if found is None or not 0 <= found <= 1:
+        raise UsageError(
+            f"a speedup of {speedup:g} on {n} GPUs is no case of Amdahl's law: "
+            + ("it is superlinear" if speedup > n else "more GPUs are slower than one"),
+            "check that both runs did the same work",
+        )
+    return found
+
+
+@cli.command()
+@click.argument("id", required=False)
+def explain(id: str | None) -> None:
+    """What a class, finding, what-if or caveat means, its formula and threshold.
+
+    \b
+    ceiling explain                  all ids
+    ceiling explain kernel-launch
+    """
+    click.echo(glossary.explain(id), nl=False)
+
+
+@cli.command()
+def schema() -> None:
+    """JSON Schema of report.json.
+
+    \b
+    ceiling schema > report.schema.json
+    """
+    click.echo(json.dumps(document.schema(), indent=2))
+
+
+def main() -> None:
+    """Entry point: every failure is one sentence and an exit code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Exit code of the command line (0 fine, 2 usage, 3 no usable input, 70 internal)."""
+    try:
+        cli.main(arguments, prog_name="ceiling", standalone_mode=False)
+    except AnalyzerError as error:
+        _complain(error.message, error.hint)
+        return error.exit_code
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of the pipe has seen enough; Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if {"-v", "--verbose"} & set(arguments):
+            traceback.print_exc()
+        _complain(
+            f"internal error: {type(error).__name__}: {error}",
+            "run again as `ceiling -v ...` and report the traceback with the trace's header",
+        )
+        return INTERNAL_ERROR
+    return 0
+
+
+def _complain(message: str, hint: str) -> None:
+    click.echo(f"error: {printed.clean(message)}", err=True)
+    if hint:
+        click.echo(f"hint: {printed.clean(hint)}", err=True)

@@ -1,0 +1,82 @@
+"""Plain tables for the terminal: what the inputs hold, and the laws as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from io import StringIO
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from analyzer.render.format import clean, count, data_size, multiple, percent, shorten, significant
+from analyzer.report.document import Report
+
+WIDTH = 80
+
+
+def _text(table: Table) -> str:
+    out = StringIO()
+    Console(file=out, width=WIDTH, color_system=None, highlight=False).print(table)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n") + "\n"
+
+
+def _table(headers: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]) -> str:
+    """A table of plain text; headers are (title, right-aligned)."""
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for title, right in headers:
+        table.add_column(title, justify="right" if right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return _text(table)
+
+
+def render(report: Report) -> str:
+    """Files with rank and rule, steps, and what the data forbids to conclude."""
+    run = report.run
+    used = _table(
+        [("file", False), ("rank", True), ("by", False), ("events", True), ("size", True)],
+        [
+            (
+                shorten(clean(f.name), 34),
+                "-" if f.rank is None else str(f.rank) + (f"/{f.cycle}" if f.cycle else ""),
+                clean(f.rank_rule or f.reason),
+                count(f.events),
+                data_size(f.bytes),
+            )
+            for f in run.files
+        ],
+    )
+    size = "unknown" if run.world_size is None else str(run.world_size)
+    lines = [
+        f"ranks     {len(run.ranks_present)} present, world size {size}",
+        f"device    {clean(run.gpu or 'not recorded')}",
+        f"steps     used {_numbers(report.steps.used)}; {report.steps.rule}",
+    ]
+    lines += [f"          left out {d.index}: {clean(d.why)}" for d in report.steps.dropped]
+    lines += [
+        f"{c.severity:9} {c.id}: {clean(c.text)}"
+        + (f" Forbids: {', '.join(c.forbids)}." if c.forbids else "")
+        for c in report.quality
+    ]
+    return used + "\n" + "\n".join(lines) + "\n"
+
+
+def _numbers(steps: Sequence[int]) -> str:
+    shown = ", ".join(map(str, steps[:12]))
+    return shown + (f" and {len(steps) - 12} more" if len(steps) > 12 else "")
+
+
+def laws_table(
+    serial: float, rows: Sequence[tuple[int, float, float, float]], limit: float | None
+) -> str:
+    """Rows of (N, Amdahl's speedup, Gustafson's scaled speedup, Amdahl's efficiency)."""
+    table = _table(
+        [("GPUs", True), ("Amdahl", True), ("efficiency", True), ("Gustafson", True)],
+        [(str(n), multiple(a), percent(e), multiple(g)) for n, a, g, e in rows],
+    )
+    return (
+        f"{table}\nSerial fraction {significant(serial)}: Amdahl's limit is {multiple(limit)} "
+        "(fixed work, the fraction of one GPU).\nGustafson takes the same number as the fraction of "
+        "the run on N GPUs, whose work\ngrows with N: the columns answer different questions.\n"
+    )

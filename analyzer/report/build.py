@@ -1,0 +1,356 @@
+"""Job, laws and findings -> the Report: units become ms, tables are trimmed, reasons are added."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from analyzer import __version__
+from analyzer.classify.classes import CLASSES, GROUPS
+from analyzer.classify.idle import CAUSES
+from analyzer.config import Settings
+from analyzer.findings import detectors, ranking
+from analyzer.findings.finding import Finding
+from analyzer.ranks.pool import Job
+from analyzer.report import document as doc
+from analyzer.report.caveats import caveats
+from analyzer.scaling.predict import predict
+from analyzer.scaling.serial import (
+    Interval,
+    Mode,
+    SerialFraction,
+    Setting,
+    half_width,
+    serial_fraction,
+)
+
+NS_PER_MS = 1e6
+LARGEST_PREDICTED = 1024
+MOST_KERNELS = 40
+
+NOT_JOINED = (
+    "not measurable from these traces: the ranks' collectives have not been joined, so waiting and "
+    "transfer cannot be told apart and no late rank can be named"
+)
+NOT_REPLAYED = "not measurable from shares: needs a replay of the run"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for beside the traces; `duration_s` is the whole run's length today."""
+
+    label: str
+    created: str
+    mode: Mode = "strong"
+    shared_loader: bool = False
+    duration_s: float | None = None
+
+
+def build(
+    job: Job,
+    files: Sequence[doc.InputFile],
+    notes: Sequence[str],
+    request: Request,
+    settings: Settings,
+) -> doc.Report:
+    """The report of a job; `files` are all inputs, `notes` remarks on which file is which rank."""
+    limits = settings.thresholds
+    setting = Setting(job.size, request.mode, sharded_optimizer(job), request.shared_loader)
+    per_step = {c: job.per_step[:, i] for i, c in enumerate(CLASSES)}
+    ranked = ranking.rank(detectors.detect(job, limits), job, setting, limits)
+    text, finding, confidence = ranking.verdict(ranked, job, limits)
+    return doc.Report(
+        schema_version=doc.SCHEMA_VERSION,
+        tool=doc.Tool(name="torch-ceiling", version=__version__),
+        created=request.created,
+        verdict=doc.Verdict(text=text, finding=finding, confidence=confidence),
+        run=_run(job, files, request.label),
+        quality=caveats(job, notes, limits),
+        steps=_steps(job),
+        breakdown=_breakdown(job),
+        scaling=_scaling(job, serial_fraction(per_step, setting), setting, request),
+        whatif=_whatif(job),
+        findings=[_finding(f, ceiling) for f, ceiling in ranked.findings],
+        idle=_idle(job),
+        ranks=doc.Ranks(
+            late=[], clock=doc.Clock(aligned=None, residual_us=None), pop={}, reason=NOT_JOINED
+        ),
+        collectives=_collectives(job),
+        kernels=_kernels(job),
+        unknown=_unknown(job),
+        passed=ranked.passed,
+        thresholds=limits.as_dict(),
+    )
+
+
+def sharded_optimizer(job: Job) -> bool:
+    """Whether gradients are scattered and parameters gathered: each rank updates its own shard."""
+    kinds = {c.kind for c in job.collectives}
+    return {"reduce_scatter", "all_gather"} <= kinds
+
+
+def _run(job: Job, files: Sequence[doc.InputFile], label: str) -> doc.Run:
+    metas = [m.digest.meta for m in job.members]
+
+    def most(values: list[str | None]) -> str | None:
+        counted = Counter(v for v in values if v)
+        return counted.most_common(1)[0][0] if counted else None
+
+    def flag(name: str) -> bool | None:
+        said = [m.flags[name] for m in metas if name in m.flags]
+        return any(said) if said else None
+
+    return doc.Run(
+        label=label,
+        world_size=job.world_size,
+        ranks_present=job.ranks,
+        hosts=sorted({m.host for m in metas if m.host}),
+        gpu=most([m.gpus[0] if m.gpus else None for m in metas]),
+        backend=most([m.backend for m in metas]),
+        torch=most([m.torch for m in metas]),
+        flags=doc.Flags(
+            with_stack=flag("with_stack"),
+            profile_memory=flag("profile_memory"),
+            record_shapes=flag("record_shapes"),
+        ),
+        strategy=[],
+        files=list(files),
+    )
+
+
+def _steps(job: Job) -> doc.Steps:
+    used = {step.number for step in job.steps}
+    dropped: dict[int, str] = {}
+    for member in job.members:
+        for step in member.digest.steps:
+            if step.dropped:
+                dropped.setdefault(step.index, step.dropped)
+            elif step.index not in used:
+                dropped.setdefault(step.index, "not recorded on every rank")
+    wall = job.per_step.sum(axis=1)
+    half, _ = half_width(wall - wall.mean())
+    mean = float(wall.mean())
+    return doc.Steps(
+        used=[step.number for step in job.steps],
+        dropped=[doc.DroppedStep(index=i, why=why) for i, why in sorted(dropped.items())],
+        wall_ms=doc.WallTime(
+            mean=mean / NS_PER_MS,
+            median=float(np.median(wall)) / NS_PER_MS,
+            lo=None if half is None else (mean - half) / NS_PER_MS,
+            hi=None if half is None else (mean + half) / NS_PER_MS,
+            n=len(wall),
+        ),
+        rule=job.members[0].digest.step_rule,
+    )
+
+
+def _ms(values: Sequence[float]) -> dict[str, float]:
+    return {c: float(v) / NS_PER_MS for c, v in zip(CLASSES, values, strict=True)}
+
+
+def _breakdown(job: Job) -> doc.Breakdown:
+    return doc.Breakdown(
+        timeline=job.timeline,
+        classes=list(CLASSES),
+        groups={group: list(members) for group, members in GROUPS.items()},
+        mean_ms={c: ns / NS_PER_MS for c, ns in job.mean_ns.items()},
+        group_ms={g: ns / NS_PER_MS for g, ns in job.group_ns.items()},
+        hidden_comm_ms=job.hidden_ns / NS_PER_MS,
+        per_rank=[
+            doc.RankRow(
+                rank=rank,
+                step_ms=float(ns.sum()) / NS_PER_MS,
+                ms=_ms(ns.tolist()),
+                hidden_comm_ms=job.hidden_by_rank[rank] / NS_PER_MS,
+            )
+            for rank, ns in job.by_rank.items()
+        ],
+        per_step=[
+            doc.StepRow(step=step.number, ms=_ms(row))
+            for step, row in zip(job.steps, job.per_step.tolist(), strict=True)
+        ],
+    )
+
+
+def _estimate(interval: Interval) -> doc.Estimate:
+    return doc.Estimate(
+        value=interval.value,
+        lo=interval.lo,
+        hi=interval.hi,
+        envelope=interval.envelope,
+        reason=interval.reason,
+    )
+
+
+def _scaling(job: Job, serial: SerialFraction, setting: Setting, request: Request) -> doc.Scaling:
+    sizes = sorted({2**k for k in range(11)} | {job.size})
+    curve = predict(job.mean_ns, setting, sizes)
+    today = request.duration_s
+
+    def duration(step_ns: float) -> float | None:
+        return None if today is None else today * step_ns / job.step_ns
+
+    limit = curve.limit.ceiling_today
+    return doc.Scaling(
+        mode=serial.mode,
+        n=serial.n,
+        f=_estimate(serial.f),
+        s=_estimate(serial.s),
+        P=serial.P,
+        ceiling_today=_estimate(serial.ceiling_today),
+        ceiling_one_gpu=_estimate(serial.ceiling_one_gpu),
+        speedup=serial.speedup,
+        efficiency=serial.efficiency,
+        gustafson=serial.gustafson,
+        roles=dict(serial.roles),
+        assumptions=[*serial.assumptions, *curve.assumptions],
+        predict=[
+            doc.Prediction(
+                n=p.n,
+                step_ms=p.step_ns / NS_PER_MS,
+                speedup=p.speedup,
+                efficiency=p.efficiency,
+                amdahl=p.amdahl,
+                gustafson=p.gustafson,
+                duration_s=duration(p.step_ns),
+            )
+            for p in curve.points
+        ],
+        duration=None
+        if today is None
+        else doc.Duration(today_s=today, ceiling_s=None if limit is None else today / limit),
+    )
+
+
+# Edit -> the classes whose time it removes; None where shares cannot tell.
+EDITS: dict[str, tuple[str, ...] | None] = {
+    "no-data-loading": ("data_loading",),
+    "no-launch-overhead": ("launch",),
+    "no-communication": GROUPS["communication"],
+    "no-straggler": None,
+    "no-host-sync": ("host_sync",),
+    "no-optimizer": ("optimizer",),
+    "bandwidth-x2": None,
+    "perfect-overlap": None,
+}
+CURVE_POINTS = (0.10, 0.25, 0.50, 1.0)
+
+
+def _whatif(job: Job) -> doc.WhatIf:
+    """Every edit as if its classes' time simply went: upper bounds, labelled as shares."""
+
+    def edit(name: str, removed: tuple[str, ...] | None) -> doc.Edit:
+        if removed is None:
+            return doc.Edit(id=name, step_ms=None, speedup=None, reason=NOT_REPLAYED)
+        ns = sum(job.mean_ns[c] for c in removed)
+        if ns >= job.step_ns:
+            return doc.Edit(id=name, step_ms=0.0, speedup=None, reason="nothing else is measured")
+        return doc.Edit(
+            id=name,
+            step_ms=(job.step_ns - ns) / NS_PER_MS,
+            speedup=job.step_ns / (job.step_ns - ns),
+            curve=[(part, job.step_ns / (job.step_ns - part * ns)) for part in CURVE_POINTS],
+        )
+
+    edits = [edit(name, removed) for name, removed in EDITS.items()]
+    return doc.WhatIf(basis="share", replay_error=None, edits=edits)
+
+
+def _finding(finding: Finding, ceiling_after: float | None) -> doc.Finding:
+    return doc.Finding(
+        id=finding.id,
+        title=finding.title,
+        class_=finding.time_class,
+        ms=finding.ns / NS_PER_MS,
+        share=finding.share,
+        gain=doc.Gain(speedup=finding.speedup_bound, lo=None, hi=None, basis="share"),
+        whatif=finding.whatif,
+        ceiling_after=ceiling_after,
+        because=finding.because,
+        so=finding.so,
+        check=finding.check,
+        where=[
+            doc.Place(name=name, ms=ns / NS_PER_MS, count=count)
+            for name, ns, count in finding.where
+        ],
+        confidence=finding.confidence,
+    )
+
+
+def _idle(job: Job) -> list[doc.IdleCause]:
+    return [
+        doc.IdleCause(
+            cause=c.cause,
+            class_=CAUSES[c.cause].time_class,
+            text=CAUSES[c.cause].text,
+            ms=c.ns / NS_PER_MS,
+            ops=[(name, ns / NS_PER_MS) for name, ns in c.ops],
+        )
+        for c in job.causes
+        if c.ns
+    ]
+
+
+def _collectives(job: Job) -> list[doc.Collective]:
+    return [
+        doc.Collective(
+            kind=c.kind,
+            group=c.group,
+            group_size=c.group_size,
+            count=c.count,
+            bytes=c.nbytes,
+            ms=c.ns / NS_PER_MS,
+            wait_ms=None,
+            transfer_ms=None,
+            exposed_ms=c.exposed_ns / NS_PER_MS,
+            algbw_gbs=None,
+            busbw_gbs=None,
+        )
+        for c in job.collectives
+    ]
+
+
+def _kernels(job: Job) -> list[doc.Kernel]:
+    """The largest names, and the rest as one row."""
+    rows = [
+        doc.Kernel(
+            name=k.name, kind=k.kind, count=k.count, ms=k.ns / NS_PER_MS, share=job.share(k.ns)
+        )
+        for k in job.kernels[:MOST_KERNELS]
+    ]
+    rest = job.kernels[MOST_KERNELS:]
+    if rest:
+        ns = sum(k.ns for k in rest)
+        rows.append(
+            doc.Kernel(
+                name=f"({len(rest)} more names)",
+                kind="other",
+                count=sum(k.count for k in rest),
+                ms=ns / NS_PER_MS,
+                share=job.share(ns),
+            )
+        )
+    return rows
+
+
+def _unknown(job: Job) -> list[doc.Unknown]:
+    total: Counter[str] = Counter()
+    for member in job.members:
+        for category in member.digest.meta.categories:
+            if not category.known:
+                total[category.name] += category.total_ns
+    return [
+        doc.Unknown(name="", category=name, ms=ns / NS_PER_MS) for name, ns in total.most_common()
+    ]
+
+
+def label_of(paths: Sequence[Path]) -> str:
+    """A name for the run: the folder that holds all its files, else the file's own name."""
+    if len(paths) == 1:
+        return paths[0].name.split(".")[0]
+    return Path(os.path.commonpath([p.absolute() for p in paths])).name

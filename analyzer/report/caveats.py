@@ -1,0 +1,322 @@
+"""What is wrong with the data, and what that forbids to conclude. One small rule per defect.
+
+A rule returns the sentence when its defect is there, else "". Severity: error (the numbers are not
+the run's), warning (some conclusions are not allowed), info (good to know).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from analyzer.classify.kernels import Activity
+from analyzer.config import Thresholds
+from analyzer.ranks.pool import Job
+from analyzer.report.document import Caveat
+from analyzer.timeline.steps import RULE_WHOLE
+from analyzer.trace.schema import TraceMeta
+
+# Below this share of device work without a launch record the idle causes hardly change.
+UNLINKED_SHARE = 0.05
+EARLY_START_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A defect: its id, how bad it is, what it forbids, and the sentence it is told in."""
+
+    id: str
+    severity: str
+    forbids: tuple[str, ...]
+    text: Callable[[Job, Thresholds], str]
+
+
+def caveats(job: Job, notes: Sequence[str], limits: Thresholds) -> list[Caveat]:
+    """All caveats, the worst first; `notes` are remarks on which file is which rank."""
+    found = [
+        Caveat(id=rule.id, severity=rule.severity, text=text, forbids=list(rule.forbids))
+        for rule in RULES
+        if (text := rule.text(job, limits))
+    ]
+    found += [Caveat(id="rank-by-order", severity="warning", text=n, forbids=[]) for n in notes]
+    order = ("error", "warning", "info")
+    return sorted(found, key=lambda c: order.index(c.severity))
+
+
+def _ranks_text(ranks: Sequence[int]) -> str:
+    """ "rank 3" or "ranks 0, 1, 2 and 5 more"."""
+    shown = ", ".join(map(str, ranks[:3]))
+    more = f" and {len(ranks) - 3} more" if len(ranks) > 3 else ""
+    return f"rank {shown}" if len(ranks) == 1 else f"ranks {shown}{more}"
+
+
+def _counted(job: Job, fact: Callable[[TraceMeta], int | bool], one: str, consequence: str) -> str:
+    """A sentence about a defect counted in each file, naming the ranks that have it."""
+    ranks = sorted({m.rank for m in job.members if fact(m.digest.meta)})
+    total = sum(int(fact(m.digest.meta)) for m in job.members)
+    return f"{total:,} {one} ({_ranks_text(ranks)}): {consequence}." if ranks else ""
+
+
+def _truncated(job: Job, limits: Thresholds) -> str:
+    return _counted(
+        job,
+        lambda meta: meta.truncated,
+        "file(s) end in the middle",
+        "complete events were kept and the last steps may be missing",
+    )
+
+
+def _malformed(job: Job, limits: Thresholds) -> str:
+    return _counted(
+        job, lambda meta: meta.malformed, "event(s) could not be read", "they were left out"
+    )
+
+
+def _untimed(job: Job, limits: Thresholds) -> str:
+    return _counted(
+        job,
+        lambda meta: meta.untimed,
+        "event(s) carry no time",
+        "the profiler lost their records, so some work is missing",
+    )
+
+
+def _negative(job: Job, limits: Thresholds) -> str:
+    return _counted(
+        job,
+        lambda meta: meta.negative,
+        "event(s) have no valid length",
+        "they had not ended when the recording did, and were left out",
+    )
+
+
+def _missing_ranks(job: Job, limits: Thresholds) -> str:
+    if job.world_size is None or len(job.ranks) >= job.world_size:
+        return ""
+    return (
+        f"{len(job.ranks)} of {job.world_size} ranks present: nothing can be said about the others, "
+        "nor about who waits for whom."
+    )
+
+
+def _not_joined(job: Job, limits: Thresholds) -> str:
+    if len(job.ranks) < 2 or not job.group_ns["communication"]:
+        return ""
+    return (
+        "Communication is not split into waiting and transfer: a collective's time holds both, and "
+        "waiting for a late rank is often the larger part."
+    )
+
+
+def _world_size(job: Job, limits: Thresholds) -> str:
+    if job.world_size is not None:
+        return ""
+    return f"No file says how many ranks the run had; {job.size} is taken, as many as were given."
+
+
+def _steps_differ(job: Job, limits: Thresholds) -> str:
+    if job.common_steps:
+        return ""
+    return "The ranks have no step number in common: each rank's own steps were averaged."
+
+
+def _no_marks(job: Job, limits: Thresholds) -> str:
+    if not any(m.digest.step_rule == RULE_WHOLE for m in job.members):
+        return ""
+    return (
+        "No step marks that device work can be assigned to: the whole recording counts as one step, "
+        "first-use costs included."
+    )
+
+
+def _few_steps(job: Job, limits: Thresholds) -> str:
+    n = len(job.steps)
+    if n < 2 or n >= limits.min_steps_to_drop_edges:
+        return ""
+    return f"Only {n} steps could be used: no interval can be given."
+
+
+def _single_step(job: Job, limits: Thresholds) -> str:
+    if len(job.steps) > 1 or not all(m.digest.marked for m in job.members):
+        return ""
+    return (
+        "One step only: it starts at its host mark, so host time before its first kernel counts as "
+        "idle even if later steps would hide it, and one step may not be typical."
+    )
+
+
+def _lost_records(job: Job, limits: Thresholds) -> str:
+    thin = {
+        (m.rank, s.index)
+        for m in job.members
+        for s in m.digest.steps
+        if s.dropped.startswith(("only", "no device"))
+    }
+    if not thin:
+        return ""
+    ranks = sorted({rank for rank, _ in thin})
+    return (
+        f"{len(thin)} step(s) of {_ranks_text(ranks)} hold far fewer device records than the others "
+        "and were left out: the profiler lost them."
+    )
+
+
+def _flags(job: Job, limits: Thresholds) -> str:
+    names = ("with_stack", "profile_memory", "record_shapes")
+    on = [n for n in names if any(m.digest.meta.flags.get(n) for m in job.members)]
+    if not on:
+        return ""
+    return (
+        f"Profiled with {', '.join(on)}: host times are inflated, so launch and data-loading times "
+        "are upper bounds."
+    )
+
+
+def _profiler(job: Job, limits: Thresholds) -> str:
+    share = job.share(job.total(lambda e: e.host.profiler_ns))
+    if share < limits.profiler_overhead_share:
+        return ""
+    return f"The profiler's own work takes {share:.0%} of the step: time the run without it too."
+
+
+def _unlinked(job: Job, limits: Thresholds) -> str:
+    shares = [m.digest.unlinked_share for m in job.members if m.digest.unlinked_share is not None]
+    share = sum(shares) / len(shares) if shares else 0.0
+    if share < UNLINKED_SHARE:
+        return ""
+    return (
+        f"{share:.0%} of the device work has no launch record (launched before the recording began, "
+        "or lost): it counts as work, but idle time before it stays unexplained."
+    )
+
+
+def _no_device(job: Job, limits: Thresholds) -> str:
+    if job.timeline != "host":
+        return ""
+    return (
+        "No device work was recorded: classes are of the host timeline, where operators count as "
+        "compute. On a GPU job this means that the GPU activity was not profiled."
+    )
+
+
+def _no_collectives(job: Job, limits: Thresholds) -> str:
+    if job.size < 2 or job.collectives or job.group_ns["communication"]:
+        return ""
+    return (
+        f"A run of {job.size} ranks, but no collective was recorded: communication is not measured, "
+        "not zero."
+    )
+
+
+def _no_loader(job: Job, limits: Thresholds) -> str:
+    if job.any(lambda e: e.loader.events):
+        return ""
+    return (
+        "No data-loader events were recorded: data loading cannot be told from other host time "
+        "(loaders other than torch.utils.data.DataLoader leave none)."
+    )
+
+
+def _unexplained(job: Job, limits: Thresholds) -> str:
+    share = job.share(job.mean_ns["unexplained"])
+    if share < limits.unexplained_share:
+        return ""
+    return f"{share:.0%} of the step is idle time that the trace does not explain."
+
+
+def _fused(job: Job, limits: Thresholds) -> str:
+    ns = sum(k.ns for k in job.kernels if k.activity == Activity.FUSED)
+    if not ns:
+        return ""
+    return (
+        f"{ns / 1e6:.3g} ms per step run in kernels that communicate and compute at once: they count "
+        "as communication."
+    )
+
+
+def _devices(job: Job, limits: Thresholds) -> str:
+    most = max(m.digest.evidence.kernels.devices for m in job.members)
+    if most < 2:
+        return ""
+    return (
+        f"One process drives {most} devices: their timelines are laid over each other, so time in "
+        "which only some of them work counts as busy."
+    )
+
+
+def _graphs(job: Job, limits: Thresholds) -> str:
+    if not job.any(lambda e: e.launches.graph_calls_recorded):
+        return ""
+    return "Work launched as graphs has one launch for many kernels: launch times are per graph."
+
+
+def under_recorded(job: Job) -> bool:
+    """Whether fewer than half of the graph launches have any recorded work."""
+    calls = sum(m.digest.evidence.launches.graph_calls for m in job.members)
+    recorded = sum(m.digest.evidence.launches.graph_calls_recorded for m in job.members)
+    return recorded * 2 < calls
+
+
+def _graphs_lost(job: Job, limits: Thresholds) -> str:
+    if not under_recorded(job):
+        return ""
+    return (
+        "Most graph launches have no recorded work: the device was busier than the trace shows, and "
+        "idle and launch times are not reliable."
+    )
+
+
+def _clock(job: Job, limits: Thresholds) -> str:
+    early = sum(m.digest.evidence.launches.starts_before_launch for m in job.members)
+    calls = sum(m.digest.evidence.launches.calls for m in job.members)
+    if early < EARLY_START_SHARE * max(calls, 1) or not early:
+        return ""
+    return (
+        f"{early:,} kernels start before their launch: host and device clocks are a little apart, "
+        "and launch latencies are lower bounds."
+    )
+
+
+def _vendor(job: Job, limits: Thresholds) -> str:
+    names = {c.name.lower() for m in job.members for c in m.digest.meta.categories}
+    if not names & {"mtia_ccp_events", "hpu_op", "privateuse1_runtime", "enqueue", "glow_runtime"}:
+        return ""
+    return "Traces of this vendor were seen rarely: kernel names and launch links are unverified."
+
+
+def _unknown(job: Job, limits: Thresholds) -> str:
+    unknown = sorted({c.name for m in job.members for c in m.digest.meta.categories if not c.known})
+    if not unknown:
+        return ""
+    named = ", ".join(n or "(none)" for n in unknown[:5])
+    return f"Events of unknown categories were left out: {named}."
+
+
+RULES = (
+    Rule("truncated", "warning", ("last steps",), _truncated),
+    Rule("malformed-events", "warning", (), _malformed),
+    Rule("untimed-events", "warning", (), _untimed),
+    Rule("negative-durations", "info", (), _negative),
+    Rule("graph-under-recorded", "error", ("idle time", "launch overhead"), _graphs_lost),
+    Rule("no-device-work", "warning", ("device time", "launch overhead"), _no_device),
+    Rule("several-devices", "warning", ("per-device idle time",), _devices),
+    Rule("ranks-missing", "warning", ("waits between ranks", "late ranks"), _missing_ranks),
+    Rule("ranks-not-joined", "info", ("wait against transfer", "late ranks"), _not_joined),
+    Rule("world-size-unknown", "info", (), _world_size),
+    Rule("steps-differ", "warning", ("comparison of ranks step by step",), _steps_differ),
+    Rule("no-step-marks", "warning", ("time per step", "intervals"), _no_marks),
+    Rule("single-step", "warning", ("intervals", "steady state"), _single_step),
+    Rule("few-steps", "info", ("intervals",), _few_steps),
+    Rule("lost-records", "warning", (), _lost_records),
+    Rule("cpu-times-inflated", "warning", ("absolute host times",), _flags),
+    Rule("profiler-overhead", "warning", ("absolute step time",), _profiler),
+    Rule("unlinked-work", "info", ("full attribution of idle time",), _unlinked),
+    Rule("no-collectives", "warning", ("communication",), _no_collectives),
+    Rule("no-loader-events", "info", ("data loading",), _no_loader),
+    Rule("unexplained-idle", "warning", ("the cause of all idle time",), _unexplained),
+    Rule("fused-kernels", "info", (), _fused),
+    Rule("graph-launches", "info", ("launch overhead by kernel",), _graphs),
+    Rule("clock-offset", "info", (), _clock),
+    Rule("unverified-vendor", "info", (), _vendor),
+    Rule("unknown-categories", "info", (), _unknown),
+)

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import unicodedata
+
+import golden_files
+import pytest
+from example import bare, example, hostile, unjoined
+from msgspec.structs import replace
+
+from analyzer.render import console
+
+CASES = {"example": example, "unjoined": unjoined, "bare": bare}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_summary_reads_as_kept(name: str) -> None:
+    golden_files.check(f"{name}.txt", console.render(CASES[name](), color=False))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    lines = console.render(hostile(), color=False, width=width).splitlines()
+    assert max(map(len, lines)) <= width
+
+
+def test_without_colour_there_is_no_control_character() -> None:
+    text = console.render(hostile(), color=False)
+    assert not [char for char in text if char != "\n" and unicodedata.category(char)[0] == "C"]
+
+
+def test_a_name_cannot_send_control_sequences_to_a_colour_terminal() -> None:
+    assert "[31mgnp" in console.render(hostile(), color=True)
+    assert "\x1b[31mgnp" not in console.render(hostile(), color=True)
+
+
+def test_colour_adds_nothing_but_colour() -> None:
+    colored = console.render(example(), color=True)
+    plain = console.render(example(), color=False)
+    assert "\x1b[34mCCC" in colored
+    assert "CCC" in plain
+
+
+def test_a_terminal_without_unicode_gets_ascii() -> None:
+    report = replace(example(), verdict=replace(example().verdict, text="naïve"))
+    assert console.render(report, color=False, ascii_only=True).isascii()
+
+
+def test_the_verdict_is_one_line() -> None:
+    report = replace(example(), verdict=replace(example().verdict, text="one\ntwo\x1b[2J"))
+    assert console.verdict_line(report) == "one two[2J"
+
+
+def test_both_ceilings_stand_in_one_sentence() -> None:
+    text = console.render(example(), color=False)
+    assert "Ceiling 3.12x today, 18.0x over one GPU" in text

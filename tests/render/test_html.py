@@ -1,0 +1,246 @@
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import msgspec
+import pytest
+from example import NASTY, bare, example, hostile, unjoined
+from msgspec.structs import replace
+
+from analyzer.render import console, html, markdown
+from analyzer.report.document import Estimate, dumps, loads
+
+
+class Page(HTMLParser):
+    """Elements, text by element, and table rows of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.words: list[str] = []
+        self.data = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] == ["script"]:
+            self.data += data
+        elif self.open[-1:] != ["style"]:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+CASES = {"example": example, "unjoined": unjoined, "bare": bare, "hostile": hostile}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_page_refers_to_nothing_outside_itself(name: str) -> None:
+    text = html.render(CASES[name]())
+    page = Page(text)
+    targets = [value for _, attrs in page.tags for key, value in attrs.items() if key in REFS]
+    assert targets == ["#main"]
+    assert "http" not in text.replace("http-equiv", "")
+    assert "url(" not in re.sub(r"url\(#[\w-]+\)", "", text)
+
+
+REFS = {"src", "href", "srcset", "data", "action", "xlink:href"}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_page_needs_no_script(name: str) -> None:
+    page = Page(html.render(CASES[name]()))
+    scripts = [attrs for tag, attrs in page.tags if tag == "script"]
+    assert scripts == [{"type": "application/json", "id": "report-json"}]
+    assert not [key for _, attrs in page.tags for key in attrs if key.startswith("on")]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_element_carries_a_style_attribute(name: str) -> None:
+    page = Page(html.render(CASES[name]()))
+    assert not [tag for tag, attrs in page.tags if "style" in attrs]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_elements_close_in_order_and_ids_are_unique(name: str) -> None:
+    page = Page(html.render(CASES[name]()))
+    ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
+    assert page.open == []
+    assert len(ids) == len(set(ids))
+
+
+def test_names_cannot_add_elements() -> None:
+    page = Page(html.render(hostile()))
+    assert "img" not in {tag for tag, _ in page.tags}
+    assert "</script><img src=x onerror=alert(1)>|`a`|" in page.text
+
+
+def test_no_control_or_bidirectional_character_reaches_the_page() -> None:
+    text = html.render(hostile())
+    assert not re.search("[\x00-\x09\x0b-\x1f\u200e\u200f\u202a-\u202e\u2066-\u2069]", text)
+
+
+def test_the_page_carries_the_whole_report() -> None:
+    report = hostile()
+    data = Page(html.render(report)).data
+    assert json.loads(data)["run"]["label"] == NASTY
+    assert loads(data.encode()) == report
+
+
+def test_characters_beyond_the_basic_plane_survive_in_the_embedded_report() -> None:
+    report = replace(example(), run=replace(example().run, label="\U0001f680 é <"))
+    data = Page(html.render(report)).data
+    assert data.isascii()
+    assert json.loads(data)["run"]["label"] == "\U0001f680 é <"
+
+
+def test_the_title_is_the_verdict() -> None:
+    text = html.render(example())
+    assert f"<title>{example().verdict.text}</title>" in text
+
+
+@pytest.mark.parametrize(
+    "ranks, steps, limit", [(8, 10, 300_000), (1024, 10, 2_000_000)], ids=["8", "1024"]
+)
+def test_the_page_stays_within_its_budget(ranks: int, steps: int, limit: int) -> None:
+    assert len(html.render(example(ranks, steps)).encode()) < limit
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_same_report_gives_the_same_bytes(name: str) -> None:
+    assert html.render(CASES[name]()) == html.render(CASES[name]())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_report_from_json_gives_the_same_page(name: str) -> None:
+    report = CASES[name]()
+    again = loads(dumps(report))
+    assert dumps(again) == dumps(report)
+    assert html.render(again) == html.render(report)
+
+
+def rows_of(caption: str, text: str) -> list[list[str]]:
+    table = text.split(caption, 1)[1].split("</table>", 1)[0].split("<tbody>", 1)[1]
+    rows = [re.findall(r"<t[hd][^>]*>([^<]*)<", row) for row in table.split("<tr")[1:]]
+    return rows
+
+
+@pytest.mark.parametrize("name", ["example", "unjoined", "bare"])
+def test_classes_of_every_row_add_up_to_its_step(name: str) -> None:
+    rows = rows_of("the classes of a row add up", html.render(CASES[name]()))
+    assert rows
+    for row in rows:
+        *parts, step, _hidden = map(float, row[1:])
+        assert sum(parts) == pytest.approx(step, abs=0.05 * (len(parts) + 1))
+
+
+NUMBER = re.compile(r"<?\d[\d.,]*\d(?: ?[x%])?|\d+(?: ?%)?")
+
+
+@pytest.mark.parametrize("name", ["example", "unjoined", "bare"])
+def test_numbers_of_the_summary_stand_in_page_and_comment(name: str) -> None:
+    report = CASES[name]()
+    numbers = set(NUMBER.findall(" ".join(console.render(report, color=False, width=200).split())))
+    page = set(NUMBER.findall(Page(html.render(report)).text))
+    comment = set(NUMBER.findall(markdown.summary(report)))
+    assert len(numbers) > 5
+    assert numbers - page == set()
+    assert numbers - comment == set()
+
+
+def test_empty_sections_explain_themselves() -> None:
+    text = Page(html.render(bare())).text
+    for sentence in (
+        "The ceiling is not bounded by this trace. One rank without communication",
+        "Nothing stands out.",
+        "No communication runs beside compute.",
+        "Only step 0 is used, so nothing can be said about change.",
+        "Only one rank: nobody to wait for.",
+        "No collective was found in these traces.",
+        "No idle time of the device was found to explain.",
+        "No prediction: One rank without communication: everything scales.",
+        "No kernel ran on a device in the used steps.",
+    ):
+        assert sentence in text
+
+
+def test_unjoined_ranks_say_why_waits_are_not_shown() -> None:
+    assert unjoined().ranks.reason in Page(html.render(unjoined())).text
+
+
+def test_a_step_without_time_gives_a_page() -> None:
+    report = bare()
+    empty = dict.fromkeys(report.breakdown.mean_ms, 0.0)
+    parts = replace(report.breakdown, mean_ms=empty, per_rank=[], per_step=[])
+    text = Page(html.render(replace(report, breakdown=parts))).text
+    assert "No time was found in the steps" in text
+
+
+def test_sections_stand_in_the_order_of_reading() -> None:
+    text = html.render(example())
+    ids = re.findall(r'<h2 id="(\w+)"', text)
+    order = "trust attack where steps ranks idle scaling kernels how inputs"
+    assert ids == order.split()
+
+
+def test_nothing_is_to_be_distrusted_without_a_warning() -> None:
+    report = example()
+    quiet = [item for item in report.quality if item.severity == "info"]
+    text = Page(html.render(replace(report, quality=quiet))).text
+    assert "Can you trust this?" not in text
+    assert "5 steps: intervals are wide." in text
+
+
+def test_shares_are_labelled_as_shares() -> None:
+    assert "a share, not gain: an upper bound" in Page(html.render(example())).text
+
+
+def test_a_fix_that_lowers_the_ceiling_says_so() -> None:
+    text = Page(html.render(example())).text
+    assert "2.88x *" in text
+    assert "removing it lowers the ceiling but still speeds up each step" in text
+
+
+def test_an_unknown_value_is_never_a_zero() -> None:
+    report = example()
+    unknown = Estimate(value=None, reason="too few steps")
+    text = Page(html.render(replace(report, scaling=replace(report.scaling, f=unknown)))).text
+    assert "Does not scale, f: not measurable" in text
+    assert "too few steps" in text
+
+
+def test_weak_scaling_leaves_the_strong_laws_out() -> None:
+    report = example()
+    rows = [replace(row, amdahl=None, gustafson=None) for row in report.scaling.predict]
+    scaling = replace(report.scaling, mode="weak", predict=rows)
+    text = Page(html.render(replace(report, scaling=scaling))).text
+    assert "Gustafson" not in text
+    assert "weak mode: batch per GPU fixed" in text
+
+
+def test_at_most_eight_findings_are_listed() -> None:
+    report = example()
+    many = [replace(report.findings[0], id=f"f-{n}", title=f"claim {n}.") for n in range(10)]
+    text = Page(html.render(replace(report, findings=many))).text
+    assert "claim 7." in text
+    assert "claim 8." not in text
+    assert "2 smaller findings in the embedded report.json." in text
+
+
+def test_the_report_is_read_only() -> None:
+    report = example()
+    before = msgspec.json.encode(report)
+    html.render(report)
+    assert msgspec.json.encode(report) == before

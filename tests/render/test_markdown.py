@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import re
+
+import golden_files
+import pytest
+from example import CLASSES, bare, example, finding, hostile, predict, unjoined
+from msgspec.structs import replace
+
+from analyzer.render import markdown
+
+CASES = {"example": example, "unjoined": unjoined, "bare": bare}
+
+
+def long_tables() -> str:
+    """A comment for 1,024 ranks, 1,000 findings and 2,000 predictions."""
+    report = example(1024, 10)
+    many = [finding(f"f-{n}", f"claim {n} " + "w" * 400, "launch", 1.0, 2.0) for n in range(1000)]
+    rows = [predict(n) for n in range(1, 2001)]
+    scaling = replace(report.scaling, predict=rows)
+    return markdown.comment(replace(report, findings=many, scaling=scaling))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_comment_reads_as_kept(name: str) -> None:
+    golden_files.check(f"{name}.comment.md", markdown.comment(CASES[name]()))
+
+
+def test_the_summary_reads_as_kept_with_sections_open() -> None:
+    text = markdown.summary(example())
+    assert "<details>" not in text
+    golden_files.check("example.summary.md", text)
+
+
+def test_the_first_line_finds_the_comment_again() -> None:
+    text = markdown.comment(example(), comment_id="fsdp run-->2")
+    assert text.splitlines()[0] == "<!-- ceiling:report:fsdp-run---2 -->".replace(
+        "---2", "--" + "-2"
+    )
+
+
+def test_a_comment_stays_within_the_size_the_site_accepts() -> None:
+    text = long_tables()
+    assert len(text) <= 60_000
+
+
+def test_whole_sections_are_left_out_from_the_bottom() -> None:
+    text = long_tables()
+    assert text.count("<details>") == text.count("</details>") == 1
+    assert "\n5 sections left out, see the HTML report.\n" in text
+    assert "<summary>How to attack and confirm</summary>" in text
+    assert text.endswith("ceiling 0.1.0, ddp-8\n")
+
+
+def test_the_report_is_linked_only_when_there_is_a_link() -> None:
+    assert "Full report" not in markdown.comment(example())
+    text = markdown.comment(example(), report_url="https://ci/run (1)")
+    assert "[Full report (HTML)](https://ci/run%20%281%29)" in text
+
+
+def test_names_bring_no_markup_into_the_comment() -> None:
+    text = markdown.comment(hostile())
+    outside = re.sub(r"^```text\n.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    tags = set(re.findall(r"<[^>]*>", outside))
+    assert tags == {
+        "<!-- ceiling:report:default -->",
+        *("<details>", "</details>", "<summary>", "</summary>"),
+    }
+    assert not re.search(r"(?<!\\)`", outside)
+
+
+def test_names_mention_nobody_and_link_nowhere() -> None:
+    assert markdown.escape("@user #12 http://x.y") == "@\u200buser #\u200b12 http:/​/x.y".replace(
+        "http:/\u200b/", "http://\u200b"
+    )
+
+
+def test_names_keep_tables_whole() -> None:
+    rows = [line for line in markdown.comment(hostile()).splitlines() if line.startswith("| 1 | ")]
+    assert [len(re.findall(r"(?<!\\)\|", row)) for row in rows][:1] == [8]
+
+
+@pytest.mark.parametrize(
+    "name, written",
+    [
+        ("a|b", r"a\|b"),
+        ("f<float>&", "f&lt;float&gt;&amp;"),
+        ("`x`_y*", r"\`x\`\_y\*"),
+        ("# no heading", "\\#\u200b no heading"),
+        ("two\nlines", "two lines"),
+        (r"a\|b", r"a\\\|b"),
+    ],
+)
+def test_markdown_is_escaped(name: str, written: str) -> None:
+    assert markdown.escape(name) == written
+
+
+def test_classes_of_a_rank_add_up_to_its_step() -> None:
+    lines = [line for line in markdown.comment(example()).splitlines() if "| rank " in line]
+    assert len(lines) == 8
+    for line in lines:
+        *parts, step = [float(cell) for cell in line.strip("| ").split(" | ")[1:]]
+        assert sum(parts) == pytest.approx(step, abs=0.05 * (len(CLASSES) + 1))
