@@ -1,12 +1,13 @@
-"""A trace file -> RankDigest: all that the analysis of many ranks needs of one, a few kB to a few MB.
+"""A trace file -> RankDigest: all that the analysis of many ranks needs of one, some kB to some MB.
 
-Nothing else crosses a process or a machine. Times are integer ns; sums are over the used steps unless
-the field says otherwise. Saved as MessagePack with a version, data only.
+Nothing else crosses a process or a machine. Times are integer ns; sums are over the used steps
+unless the field says otherwise. Saved as MessagePack with a version, data only.
 """
 
 from __future__ import annotations
 
 import gzip
+import zlib
 from pathlib import Path
 
 import msgspec
@@ -106,8 +107,8 @@ def reduce(trace: Trace, settings: Settings) -> RankDigest:
 def _require_events(meta: TraceMeta, device: int, host: int) -> None:
     if not device and not host:
         raise UnusableInput(
-            f"{meta.name} ({meta.size:,} bytes): {meta.events:,} events, but no operator, launch or "
-            "device work among them",
+            f"{meta.name} ({meta.size:,} bytes): {meta.events:,} events, but no operator, launch "
+            "or device work among them",
             "record with ProfilerActivity.CPU and the device's activity",
         )
 
@@ -166,7 +167,7 @@ def load(path: Path) -> RankDigest:
                 "make the digest again with this version",
             )
         return msgspec.msgpack.decode(packed, type=RankDigest)
-    except (OSError, EOFError, msgspec.MsgspecError) as error:
+    except (OSError, EOFError, zlib.error, msgspec.MsgspecError) as error:
         raise UnusableInput(
             f"{path.name}: not a digest of this program ({error})",
             "make it with: ceiling digest TRACE -o DIR",

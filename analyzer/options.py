@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
@@ -27,10 +27,10 @@ _SECONDS = {"d": 86400.0, "h": 3600.0, "min": 60.0, "m": 60.0, "s": 1.0}
 Value = TypeVar("Value")
 
 
-def parsed(parse: Callable[[str], Value]) -> Callable[..., Value | None]:
+def parsed(parse: Callable[[Any], Value]) -> Callable[..., Value | None]:
     """Click callback that parses an option's text; ValueError becomes a usage error."""
 
-    def callback(ctx: click.Context, param: click.Parameter, text: str | None) -> Value | None:
+    def callback(ctx: click.Context, param: click.Parameter, text: Any) -> Value | None:
         try:
             return None if text is None else parse(text)
         except ValueError as error:

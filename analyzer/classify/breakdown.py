@@ -17,7 +17,7 @@ from analyzer.classify.kernels import Activity, KernelRules
 from analyzer.config import Thresholds
 from analyzer.timeline import steps
 from analyzer.timeline.intervals import EMPTY, Intervals, Spans, joined, sweep, union, where
-from analyzer.timeline.launches import Launches
+from analyzer.timeline.launches import Launches, innermost
 from analyzer.trace.schema import NO_ID, Int8, Int64, Kind, Trace
 
 DEVICE, HOST = "device", "host"
@@ -59,19 +59,32 @@ def classify(
 def activities(trace: Trace, launches: Launches, rules: KernelRules) -> Int8:
     """The Activity of each device event."""
     device = trace.device
-    pairs, pair_of = np.unique(np.stack([device.name, device.kind]), axis=1, return_inverse=True)
-    by_pair = [rules.activity(trace.names[n], Kind(k)) for n, k in pairs.T.tolist()]
-    activity = np.array(by_pair, np.int8)[pair_of.ravel()]
+    pairs, pair_of = np.unique(device.name * len(Kind) + device.kind, return_inverse=True)
+    split = [divmod(pair, len(Kind)) for pair in pairs.tolist()]
+    by_pair = [rules.activity(trace.names[name], Kind(kind)) for name, kind in split]
+    activity = np.array(by_pair, np.int8)[pair_of]
     activity[_copies_of_collectives(trace, launches)] = Activity.COMMUNICATION
     activity[(activity == Activity.COMPUTE) & _in_optimizer(trace, launches)] = Activity.OPTIMIZER
     return activity
 
 
 def _in_optimizer(trace: Trace, launches: Launches) -> npt.NDArray[np.bool_]:
-    """Device events launched inside an optimizer step's annotation."""
+    """Device events that the thread of an optimizer step's annotation launched inside it.
+
+    A trainer may run the whole step as the optimizer's closure (Lightning does): then the autograd
+    thread launches inside the annotation, and only what follows its last launch is the optimizer's.
+    """
+    host = trace.host
     rows = trace.host_named(kernels.is_optimizer_annotation, Kind.ANNOTATION, Kind.OP)
-    times = union(trace.host.ts[rows], trace.host.end[rows])
-    return launches.linked & times.contains(launches.start)
+    launching = launches.linked & (trace.device.kind == Kind.KERNEL)
+    inside = np.zeros(len(trace.device), np.bool_)
+    for thread in np.unique(host.thread[rows]).tolist():
+        mine = rows[host.thread[rows] == thread]
+        others = np.sort(launches.start[launching & (launches.thread != thread)])
+        last = np.append(others, NO_ID)[np.searchsorted(others, host.end[mine]) - 1]
+        times = union(np.maximum(host.ts[mine], last), host.end[mine])
+        inside |= launches.linked & (launches.thread == thread) & times.contains(launches.start)
+    return inside
 
 
 def _copies_of_collectives(trace: Trace, launches: Launches) -> Int64:
@@ -79,19 +92,12 @@ def _copies_of_collectives(trace: Trace, launches: Launches) -> Int64:
 
     A copy that a collective makes through an operator of its own (flattening its inputs) is local.
     """
-    device, host = trace.device, trace.host
+    device = trace.device
+    local = np.array([kernels.copy_direction(n) == "DtoD" for n in trace.names])[device.name]
+    copies = np.flatnonzero((device.kind == Kind.MEMCPY) & local & launches.linked)
+    around = innermost(trace, launches, copies, Kind.OP, Kind.ANNOTATION)
     collective = trace.host_named(kernels.is_collective_op, Kind.OP, Kind.ANNOTATION)
-    copies = np.flatnonzero((device.kind == Kind.MEMCPY) & launches.linked)
-    inside = union(host.ts[collective], host.end[collective]).contains(launches.start[copies])
-    found = []
-    ops = host.rows(Kind.OP, Kind.ANNOTATION)
-    for copy in copies[inside].tolist():
-        at, thread = launches.start[copy], launches.thread[copy]
-        around = ops[(host.ts[ops] <= at) & (host.end[ops] > at) & (host.thread[ops] == thread)]
-        name = trace.names[device.name[copy]]
-        if len(around) and around[-1] in collective and kernels.copy_direction(name) == "DtoD":
-            found.append(copy)
-    return np.array(found, np.int64)
+    return copies[np.isin(around, collective)]
 
 
 def _batch_copies(

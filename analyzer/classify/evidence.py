@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import msgspec
 import numpy as np
 
 from analyzer.classify import classes, kernels
 from analyzer.classify.breakdown import Breakdown
 from analyzer.classify.kernels import Activity, KernelRules
-from analyzer.classify.tables import MOST_OPS
+from analyzer.classify.tables import MOST_OPS, largest
 from analyzer.config import Thresholds
 from analyzer.timeline.intervals import joined, union
 from analyzer.timeline.launches import Launches
@@ -27,7 +25,7 @@ class Named(msgspec.Struct, frozen=True):
 
 
 class LoaderFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """The training loop's requests for a batch; `ns` is their length, hidden or not."""
+    """Every recorded request for a batch; `ns` is their length in the used steps, hidden or not."""
 
     events: int
     ns: int
@@ -201,10 +199,5 @@ def _host(trace: Trace, launches: Launches, used: Used) -> HostFacts:
 
 
 def _largest(trace: Trace, name: Int32 | Int64, ns: Int64) -> list[Named]:
-    """The names with most time, with their counts; those without any time are left out."""
-    count, total = Counter(name.tolist()), Counter[int]()
-    for name_id, length in zip(name.tolist(), ns.tolist(), strict=True):
-        total[name_id] += length
-    return [
-        Named(trace.names[i][:1000], count[i], t) for i, t in total.most_common(MOST_OPS) if t > 0
-    ]
+    """The names with most time, with the count of their events that have any."""
+    return [Named(*row) for row in largest(trace, name.astype(np.int64), ns)]

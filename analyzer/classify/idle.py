@@ -1,9 +1,9 @@
 """Why the device was idle: each gap is split at the launch of the work that ended it.
 
-Up to the launch call the host was late, and what it was doing then names the cause; the call and the
-latency behind it are launch overhead; work that was queued before the gap began was held back on the
-device. The causes tile the idle time. (The split of a gap is methods 4.2: for a gap [0, 60) ended by
-work launched in [40, 52) it is 40 late, 12 call, 8 latency.)
+Up to the launch call the host was late, and what it was doing then names the cause; the call and
+the latency behind it are launch overhead; work that was queued before the gap began was held back
+on the device. The causes tile the idle time. (The split of a gap is methods 4.2: for a gap [0, 60)
+ended by work launched in [40, 52) it is 40 late, 12 call, 8 latency.)
 """
 
 from __future__ import annotations
@@ -72,9 +72,15 @@ class HostActivity:
 
 
 def gaps(trace: Trace, idle: Intervals) -> Gaps:
-    """The idle stretches and the first device work after each."""
-    rows = np.flatnonzero(trace.device.dur > 0)
-    place = np.searchsorted(trace.device.ts[rows], idle.end)
+    """The idle stretches and the first device work after each.
+
+    Of several that start together it is the one with the lowest correlation, whatever their order
+    in the file; one without a launch record only where there is no other.
+    """
+    device = trace.device
+    rows = np.flatnonzero(device.dur > 0)
+    rows = rows[np.lexsort((device.correlation[rows].astype(np.uint64), device.ts[rows]))]
+    place = np.searchsorted(device.ts[rows], idle.end)
     row = np.append(rows, -1)[place]
     return Gaps(idle.start, idle.end, row)
 
@@ -129,17 +135,17 @@ def _split_queued(
 
 
 def _latency(launches: Launches, end: Int64, row: Int64) -> float:
-    """Median time (ns) from launch call to start of work launched onto an idle device; 0 if none."""
+    """Median ns from launch call to start of work launched onto an idle device; 0 without any."""
     delay = end - launches.start[row]
     return float(np.median(delay[delay > 0])) if (delay > 0).any() else 0.0
 
 
 def _follows_own_stream(trace: Trace, start: Int64, row: Int64) -> Bool:
-    """Whether the work that ended when the gap began ran on the stream of the work that ends it."""
+    """Whether work on the stream of the work that ends the gap was running when it began."""
     device = trace.device
-    order = np.argsort(device.end, kind="stable")
-    last = order[np.maximum(np.searchsorted(device.end[order], start, side="right") - 1, 0)]
-    return np.asarray(device.stream[last] == device.stream[row])
+    first, streams = device.ts[0], len(trace.streams)
+    ended = (device.end - first) * streams + device.stream
+    return np.isin((start - first) * streams + device.stream[row], ended)
 
 
 def _split_late(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 
 import msgspec
@@ -152,7 +151,7 @@ def collectives(
 
 
 def causes(trace: Trace, launches: Launches, found: Breakdown, used: Used) -> list[CauseRecord]:
-    """Idle time by cause, with the host ops whose work came late or the calls that took the time."""
+    """Idle time by cause, with the ops whose work came late or the calls that took the time."""
     if not found.causes:
         return []
     times = {cause: inside & used.time for cause, inside in found.causes.items()}
@@ -166,17 +165,29 @@ def causes(trace: Trace, launches: Launches, found: Breakdown, used: Used) -> li
     op[ended] = launching_ops(trace, launches, gap.row[ended])
     records = []
     for cause, inside in times.items():
-        ops: Counter[str] = Counter()
         if cause in _NAMED_BY_CALL:
             rows = _call_rows(trace, launches, cause)
             share = inside.inside(trace.host.ts[rows], trace.host.end[rows])
             ids = trace.host.name[rows].astype(np.int64)
         else:
             share, ids = inside.inside(gap.start, gap.end), op
-        for name_id, ns in zip(ids[share > 0].tolist(), share[share > 0].tolist(), strict=True):
-            ops[trace.names[name_id] if name_id != NO_ID else "(no operator)"] += ns
-        records.append(CauseRecord(cause=cause, ns=inside.total, ops=ops.most_common(MOST_OPS)))
+        ops = [(name, ns) for name, _, ns in largest(trace, ids, share)]
+        records.append(CauseRecord(cause=cause, ns=inside.total, ops=ops))
     return records
+
+
+def largest(trace: Trace, ids: Int64, ns: Int64) -> list[tuple[str, int, int]]:
+    """(name, count, summed ns) of the MOST_OPS names with most time, given each event's id and ns.
+
+    Events without time are not counted; NO_ID stands for no operator.
+    """
+    ids, ns = ids[ns > 0] + 1, ns[ns > 0]
+    count, total = np.bincount(ids), np.bincount(ids, ns).astype(np.int64)
+    rows = [
+        (trace.names[i - 1][:1000] if i else "(no operator)", int(count[i]), int(total[i]))
+        for i in np.flatnonzero(count).tolist()
+    ]
+    return sorted(rows, key=lambda row: (-row[2], row[0]))[:MOST_OPS]
 
 
 # Causes that are named by the call the host was in; the others by the op whose launch was late.

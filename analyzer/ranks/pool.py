@@ -1,7 +1,7 @@
 """Digests of many ranks -> one Job: means over ranks and steps that everything after quotes.
 
-Cycles of a rank (the profiler's `repeat`) are more steps of that rank, not more ranks. A mean is over
-the (rank, step) pairs that every rank has; "per step" below means per rank and step, in ns.
+Cycles of a rank (the profiler's `repeat`) are more steps of that rank, not more ranks. A mean is
+over the (rank, step) pairs that every rank has; "per step" below means per rank and step, in ns.
 """
 
 from __future__ import annotations

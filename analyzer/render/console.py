@@ -7,6 +7,7 @@ control sequences before they reach the terminal.
 from __future__ import annotations
 
 import io
+import textwrap
 
 from rich.console import Console
 from rich.padding import Padding
@@ -139,7 +140,9 @@ def _step(console: Console, report: Report, width: int) -> None:
     console.print(bar.append("|"))
     entries = charts.text_key(mean, sentences.scale_of(report))
     key = "   ".join(entry.replace(" ", _GLUE) for entry in entries)
-    console.print(Padding(Text(f"{key}{_GLUE}ms"), (0, 2, 0, 9)))
+    # rich breaks lines at the glue too, textwrap keeps an entry whole
+    for line in textwrap.wrap(f"{key}{_GLUE}ms", width - 11):
+        console.print(Padding(Text(line, no_wrap=True), (0, 0, 0, 9)))
     console.print()
 
 

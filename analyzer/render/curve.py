@@ -13,7 +13,17 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from analyzer.render.format import LOOKS, multiple
-from analyzer.render.svg import INK, LINE, MUTED, WIDTH, axis_value, drawing, number, text
+from analyzer.render.svg import (
+    INK,
+    LINE,
+    MUTED,
+    WIDTH,
+    axis_value,
+    drawing,
+    number,
+    standalone,
+    text,
+)
 from analyzer.report.document import Scaling
 
 TRUSTED = 4
@@ -176,8 +186,10 @@ def scaling_curve(ident: str, scaling: Scaling, *, desc: str) -> Markup:
     )
 
 
-def laws_curve(rows: Sequence[tuple[int, float, float]], limit: float | None) -> Markup:
-    """Amdahl and Gustafson over `(n, amdahl, gustafson)`, with Amdahl's limit (None: unbounded)."""
+def laws_curve(rows: Sequence[tuple[int, float, float]], limit: float | None) -> str:
+    """An SVG file of Amdahl and Gustafson over `(n, amdahl, gustafson)`, with Amdahl's limit (None:
+    unbounded).
+    """
     most = max(n for n, _, _ in rows)
     axes = _axes(most, [value for _, *pair in rows for value in pair], None)
     lines = [
@@ -188,7 +200,7 @@ def laws_curve(rows: Sequence[tuple[int, float, float]], limit: float | None) ->
     ]
     title = "Speedup by Amdahl's and Gustafson's laws against the number of GPUs"
     desc = f"Amdahl's law ends at {multiple(limit)}."
-    return _figure(
+    figure = _figure(
         "laws",
         lines,
         axes=axes,
@@ -197,3 +209,4 @@ def laws_curve(rows: Sequence[tuple[int, float, float]], limit: float | None) ->
         marks=[],
         words=(title, desc),
     )
+    return standalone(figure)

@@ -153,4 +153,5 @@ def _embedded(report: Report) -> Markup:
 
 
 def _unicode_escape(found: re.Match[str]) -> str:
-    return found[0].encode("utf-16-be").hex("~", 2).join(("\\u", "")).replace("~", "\\u")
+    digits = found[0].encode("utf-16-be").hex()
+    return "".join(f"\\u{digits[at : at + 4]}" for at in range(0, len(digits), 4))

@@ -77,6 +77,6 @@ def laws_table(
     )
     return (
         f"{table}\nSerial fraction {significant(serial)}: Amdahl's limit is {multiple(limit)} "
-        "(fixed work, the fraction of one GPU).\nGustafson takes the same number as the fraction of "
-        "the run on N GPUs, whose work\ngrows with N: the columns answer different questions.\n"
+        "(fixed work, the fraction of one GPU).\nGustafson takes the same number as "
+        "the fraction of the run on N GPUs, whose work\ngrows with N: the columns answer different questions.\n"
     )

@@ -86,7 +86,7 @@ def standalone(svg: Markup) -> str:
     """The same drawing as a file of its own, following the reader's theme."""
     style = f"<style>@media (prefers-color-scheme: dark){{{dark_rules()}}}</style>"
     opened = str(svg).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
-    return opened.replace("<title ", style + "<title ", 1) + "\n"
+    return opened.replace("<title ", style + "<title ", 1)
 
 
 def _defs(ident: str, hatches: set[str]) -> str:

@@ -133,16 +133,16 @@ def _steps(job: Job) -> doc.Steps:
             elif step.index not in used:
                 dropped.setdefault(step.index, "not recorded on every rank")
     wall = job.per_step.sum(axis=1)
-    half, _ = half_width(wall - wall.mean())
     mean = float(wall.mean())
+    half, _ = half_width(wall / mean - 1.0)
     return doc.Steps(
         used=[step.number for step in job.steps],
         dropped=[doc.DroppedStep(index=i, why=why) for i, why in sorted(dropped.items())],
         wall_ms=doc.WallTime(
             mean=mean / NS_PER_MS,
             median=float(np.median(wall)) / NS_PER_MS,
-            lo=None if half is None else (mean - half) / NS_PER_MS,
-            hi=None if half is None else (mean + half) / NS_PER_MS,
+            lo=None if half is None else mean * (1.0 - half) / NS_PER_MS,
+            hi=None if half is None else mean * (1.0 + half) / NS_PER_MS,
             n=len(wall),
         ),
         rule=job.members[0].digest.step_rule,

@@ -94,8 +94,8 @@ def _missing_ranks(job: Job, limits: Thresholds) -> str:
     if job.world_size is None or len(job.ranks) >= job.world_size:
         return ""
     return (
-        f"{len(job.ranks)} of {job.world_size} ranks present: nothing can be said about the others, "
-        "nor about who waits for whom."
+        f"{len(job.ranks)} of {job.world_size} ranks present: nothing can be said about the "
+        "others, nor about who waits for whom."
     )
 
 
@@ -124,7 +124,7 @@ def _no_marks(job: Job, limits: Thresholds) -> str:
     if not any(m.digest.step_rule == RULE_WHOLE for m in job.members):
         return ""
     return (
-        "No step marks that device work can be assigned to: the whole recording counts as one step, "
+        "No step marks that device work can be assigned to: the whole recording is one step, "
         "first-use costs included."
     )
 
@@ -156,7 +156,7 @@ def _lost_records(job: Job, limits: Thresholds) -> str:
         return ""
     ranks = sorted({rank for rank, _ in thin})
     return (
-        f"{len(thin)} step(s) of {_ranks_text(ranks)} hold far fewer device records than the others "
+        f"{len(thin)} step(s) of {_ranks_text(ranks)} hold far fewer device records than others "
         "and were left out: the profiler lost them."
     )
 
@@ -185,7 +185,7 @@ def _unlinked(job: Job, limits: Thresholds) -> str:
     if share < UNLINKED_SHARE:
         return ""
     return (
-        f"{share:.0%} of the device work has no launch record (launched before the recording began, "
+        f"{share:.0%} of the device work has no launch record (launched before the recording, "
         "or lost): it counts as work, but idle time before it stays unexplained."
     )
 
@@ -203,8 +203,8 @@ def _no_collectives(job: Job, limits: Thresholds) -> str:
     if job.size < 2 or job.collectives or job.group_ns["communication"]:
         return ""
     return (
-        f"A run of {job.size} ranks, but no collective was recorded: communication is not measured, "
-        "not zero."
+        f"A run of {job.size} ranks, but no collective was recorded: communication is "
+        "not measured, not zero."
     )
 
 
@@ -229,8 +229,8 @@ def _fused(job: Job, limits: Thresholds) -> str:
     if not ns:
         return ""
     return (
-        f"{ns / 1e6:.3g} ms per step run in kernels that communicate and compute at once: they count "
-        "as communication."
+        f"{ns / 1e6:.3g} ms per step run in kernels that communicate and compute at once: "
+        "they count as communication."
     )
 
 
@@ -261,7 +261,7 @@ def _graphs_lost(job: Job, limits: Thresholds) -> str:
     if not under_recorded(job):
         return ""
     return (
-        "Most graph launches have no recorded work: the device was busier than the trace shows, and "
+        "Most graph launches have no recorded work: the device was busier than shown, and "
         "idle and launch times are not reliable."
     )
 

@@ -276,6 +276,10 @@ def _ratio(part: Floats, whole: Floats, envelope: tuple[float, float]) -> Interv
 
 
 def half_width(residuals: Floats) -> tuple[float | None, str]:
+    """Half of the 95 % interval of a mean whose steps differ from it by `residuals`, or why not.
+
+    Steps that resemble their neighbours count for less (methods 2.3: n_eff with lag-1 correlation).
+    """
     n = len(residuals)
     if n < MIN_STEPS:
         return None, f"no interval: {MIN_STEPS} steps are needed, the trace has {n}"
@@ -376,6 +380,7 @@ def _assumptions(mean: Mapping[str, float], setting: Setting) -> tuple[str, ...]
 
 
 def checked_mean(mean_ns: Mapping[str, float]) -> dict[str, float]:
+    """A copy of the mean step; ValueError for unknown classes or a step without time."""
     arrays = _as_arrays({name: [time_ns] for name, time_ns in mean_ns.items()})
     return {name: float(values[0]) for name, values in arrays.items()}
 

@@ -1,6 +1,6 @@
 """Which host call launched which device work, and which threads drive the device.
 
-The link is the correlation id, whatever the call is named: lists of launch calls are never complete.
+The link is the correlation id, whatever the call is named: no list of launch calls is complete.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from analyzer.trace.schema import NO_ID, Int32, Int64, Kind, Trace
 
 # A thread that issues fewer of the kernel launches than this only moves data or watches.
 DRIVING_SHARE = 0.05
-# How many finished children of the launching op are looked past to find it.
-MOST_SIBLINGS = 16
 
 
 @dataclass(frozen=True)
@@ -69,20 +67,42 @@ def _driving(trace: Trace, thread: Int32) -> Int32:
 
 
 def launching_ops(trace: Trace, launches: Launches, rows: Int64) -> Int64:
-    """Name id of the innermost host op around each device event's launch call; NO_ID without one."""
-    host = trace.host
+    """Name id of the innermost host op around each device event's launch call, NO_ID if none."""
+    op = innermost(trace, launches, rows, Kind.OP)
+    return np.append(trace.host.name.astype(np.int64), NO_ID)[op]
+
+
+def innermost(trace: Trace, launches: Launches, rows: Int64, *kinds: Kind) -> Int64:
+    """Host row of the innermost event of these kinds around each device event's launch call.
+
+    NO_ID without one. Only the thread of the call is looked at.
+    """
+    host, thread = trace.host, launches.thread[rows]
     found = np.full(len(rows), NO_ID, np.int64)
-    for thread in np.unique(launches.thread[rows]).tolist():
-        ops = np.flatnonzero((host.kind == Kind.OP) & (host.thread == thread))
-        mine = np.flatnonzero(launches.thread[rows] == thread)
-        if thread == NO_ID or not len(ops):
-            continue
-        at = launches.start[rows[mine]]
-        place = np.searchsorted(host.ts[ops], at, side="right") - 1
-        # The op that started last has often ended already (an allocation inside the launching op).
-        for _ in range(MOST_SIBLINGS):
-            over = (place >= 0) & (host.end[ops[place]] <= at)
-            place = np.where(over, place - 1, place)
-        around = (place >= 0) & (host.end[ops[place]] > at)
-        found[mine[around]] = host.name[ops[place[around]]]
+    # An event without length is around nothing, and would count as open at its own start.
+    candidates = host.rows(*kinds)
+    candidates = candidates[host.dur[candidates] > 0]
+    for one in np.unique(thread[thread != NO_ID]).tolist():
+        events = candidates[host.thread[candidates] == one]
+        mine = np.flatnonzero(thread == one)
+        place = _around(host.ts[events], host.end[events], launches.start[rows[mine]])
+        found[mine] = np.append(events, NO_ID)[place]
     return found
+
+
+def _around(start: Int64, end: Int64, at: Int64) -> Int64:
+    """Position of the innermost of nested events (sorted by start) around each instant, else -1.
+
+    As many are open at an instant as have started and not ended; the innermost of them is the last
+    that started at that depth.
+    """
+    ends = np.sort(end)
+    depth = np.arange(1, len(start) + 1) - np.searchsorted(ends, start, side="right")
+    wanted = np.searchsorted(start, at, side="right") - np.searchsorted(ends, at, side="right")
+    place = np.full(len(at), -1, np.int64)
+    for level in np.unique(wanted[wanted > 0]).tolist():
+        events, asked = np.flatnonzero(depth == level), np.flatnonzero(wanted == level)
+        last = np.searchsorted(start[events], at[asked], side="right") - 1
+        place[asked] = np.append(events, -1)[last]
+    # Events that overlap without nesting (async ranges) can point at one that is over.
+    return np.where((place >= 0) & (np.append(end, 0)[place] > at), place, -1)

@@ -21,8 +21,8 @@ from analyzer.trace.schema import NO_ID, Int64, Kind, Trace
 PROFILER_STEP = r"ProfilerStep#(\d+)$"
 
 RULE_DEVICE = (
-    "A step lasts from the end of the last device work launched in the step before it to the end of "
-    "the last device work launched in it."
+    "A step lasts from the end of the last device work launched in the step before it to the end "
+    "of the last device work launched in it."
 )
 RULE_HOST = "No device work was recorded: a step lasts from its host mark to the next one."
 RULE_WHOLE = "No usable step marks: the whole recorded window counts as one step."
@@ -170,8 +170,9 @@ def _drop(count: npt.NDArray[np.intp], length: Int64, thresholds: Thresholds) ->
 def _drop_edges(why: list[str], thresholds: Thresholds) -> None:
     """The first and last step go where enough remain without them."""
     good = [i for i, reason in enumerate(why) if not reason]
-    if len(good) >= 3 and good[0] == 0:
-        why[0] = "first profiled step: it starts with a queue that was not recorded"
+    # Steps before it without device work do not tell when the device got free (pytorch #192021).
+    if len(good) >= 3:
+        why[good[0]] = "first recorded step: it starts with work that was not recorded"
     if len(good) >= thresholds.min_steps_to_drop_edges and good[-1] == len(why) - 1:
         why[-1] = "last profiled step: its end may be cut by the end of the recording"
 

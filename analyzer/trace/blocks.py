@@ -1,10 +1,10 @@
 """How a trace's text becomes whole events without ever being in memory at once.
 
 The file is inflated piece by piece. Each piece is cut behind the last event boundary in it, a guess
-that holds for every layout met so far, and decoded at once; a wrong guess cannot pass, since the cut
-text is then no JSON. Where decoding fails the brackets are counted exactly, events are decoded one by
-one, and the bad ones are counted: that path also finds the end of the array. What stands before and
-after the events is kept, since exporters disagree where the metadata goes.
+that holds for every layout met so far, and decoded at once; a wrong guess cannot pass, for the text
+is then no JSON. Where decoding fails the brackets are counted exactly, and where even they do not
+add up reading goes on at the next thing that looks like an event. What stands before and after the
+events is kept, since exporters disagree where the metadata goes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Generic, Protocol, TypeVar
+from typing import Any, BinaryIO, Generic, Protocol, TypeVar
 
 import msgspec
 import zstandard
@@ -23,19 +23,34 @@ from analyzer.errors import UnusableInput
 
 try:
     from isal import igzip as gzip
+    from isal import isal_zlib as deflate
 except ImportError:
     import gzip  # type: ignore[no-redef]
 
+    deflate = zlib  # type: ignore[misc]
+
 # Decoded events of 64 KiB of text still fit the CPU caches; larger pieces are slower to walk.
 PIECE = 64 * 1024
+# An event that does not end within this has lost a bracket or a quote.
+RUNAWAY = 1024 * 1024
 # A header, trailer or single event beyond this is not a profiler trace.
 LARGEST_PART = 64 * 1024 * 1024
 
-_ARRAY = re.compile(rb'"traceEvents"\s*:\s*\[')
-_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
+_BOM = b"\xef\xbb\xbf"
 _SPACE = b" \t\r\n"
-# isal's error derives from OSError where it is not zlib's own.
-_CUT_SHORT = (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError)
+_ARRAY = re.compile(rb'"traceEvents"\s*:\s*\[')
+# A string that the text ends in hides the rest, so that its brackets are not counted.
+_STRUCTURE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
+# Every exporter met so far writes the phase first.
+_NEXT_EVENT = re.compile(rb',\s*(?=\{\s*"ph"\s*:)')
+_CUT_SHORT: tuple[Any, ...] = (
+    EOFError,
+    gzip.BadGzipFile,
+    deflate.error,
+    zlib.error,
+    zstandard.ZstdError,
+)
+_NOT_JSON = (msgspec.MsgspecError, RecursionError)
 
 T = TypeVar("T")
 
@@ -91,90 +106,173 @@ def _opened(raw: BinaryIO) -> Readable:
 class EventReader(Generic[T]):
     """Yields lists of decoded events; afterwards `rest` holds everything else.
 
-    `decode` turns the text of a JSON array into events and raises msgspec.MsgspecError on any text
-    that is not exactly that.
+    `decode` turns the text of a JSON array into events; on any text that is not exactly that it
+    raises msgspec.MsgspecError, of the kind ValidationError where only the types are wrong.
     """
 
-    def __init__(self, name: str, pieces: Iterator[bytes], decode: Callable[[bytes], list[T]]):
+    def __init__(self, pieces: Iterator[bytes], decode: Callable[[bytes], list[T]]):
         self.rest = Remainder()
-        self._name = name
         self._pieces = pieces
         self._decode = decode
         self._buffer = b""
+        self._due = 0
         self._closed = False
 
     def __iter__(self) -> Iterator[list[T]]:
         if not self._seek_array():
+            self.rest.header = self._buffer
             return
-        for piece in self._pieces:
-            self._buffer += piece
-            if not self._closed:
-                yield self._cut()
-            if len(self._buffer) > LARGEST_PART:
-                raise UnusableInput(
-                    f"{self._name}: over {LARGEST_PART >> 20} MiB of text without an event boundary"
-                )
+        yield self._cut()
+        while not self._closed and len(self._buffer) < LARGEST_PART and self._more():
+            yield self._cut()
         if not self._closed:
-            yield self._count_brackets()
+            yield self._last()
         self.rest.truncated = not self._closed
+        while len(self._buffer) < LARGEST_PART and self._more():
+            self._due = 2 * len(self._buffer)
         self.rest.trailer = self._buffer
+
+    def _more(self) -> bool:
+        """Reads until the buffer is worth another look; False when the text has ended.
+
+        The look is due at twice the size of a text that held nothing, so that looking again and
+        again at a long one takes no more than twice the time of looking once.
+        """
+        parts, size = [self._buffer], len(self._buffer)
+        for piece in self._pieces:
+            parts.append(piece)
+            size += len(piece)
+            if size >= self._due:
+                break
+        self._buffer = b"".join(parts)
+        return len(parts) > 1
 
     def _seek_array(self) -> bool:
         """Moves to the first event; False when the text ends without an array of events."""
-        for piece in self._pieces:
-            self._buffer += piece
-            start = self._buffer.removeprefix(b"\xef\xbb\xbf").lstrip(_SPACE)
-            if start[:1] == b"[":
-                self._buffer = start[1:]
-                return True
-            if found := _ARRAY.search(self._buffer):
-                self.rest.header = self._buffer[: found.end()].removeprefix(b"\xef\xbb\xbf")
-                self._buffer = self._buffer[found.end() :]
-                return True
-            if len(self._buffer) > LARGEST_PART or start[:1] not in (b"{", b""):
-                break
+        while len(self._buffer) < LARGEST_PART and self._more():
+            text = self._buffer.removeprefix(_BOM).lstrip(_SPACE)
+            if text[:1] == b"[":
+                self._buffer = text[1:]
+            elif found := _outermost_array(text):
+                self.rest.header, self._buffer = text[:found], text[found:]
+            elif text[:1] in (b"{", b""):
+                self._due = 2 * len(self._buffer)
+                continue
+            else:
+                return False
+            self._due = 0
+            return True
         return False
 
     def _cut(self) -> list[T]:
         """The events up to the last boundary in the buffer."""
+        size = len(self._buffer)
         end, following = _last_boundary(self._buffer)
-        if end < 0:
-            return []
         try:
-            events = self._decode(b"[" + self._buffer[:end] + b"]")
-        except msgspec.MsgspecError:
-            return self._count_brackets()
-        self._buffer = self._buffer[following:]
+            if end < 0:
+                events = self._count_brackets()
+            else:
+                events = self._decode(b"".join((b"[", memoryview(self._buffer)[:end], b"]")))
+                self._buffer = self._buffer[following:]
+        except _NOT_JSON:
+            events = self._count_brackets()
+        if len(self._buffer) == size > RUNAWAY:
+            events += self._by_appearance()
+        self._due = 2 * size if len(self._buffer) == size else 0
         return events
+
+    def _last(self) -> list[T]:
+        """The events of a text that ends without closing its array."""
+        events = self._count_brackets()
+        return events if self._closed else events + self._by_appearance() + self._count_brackets()
 
     def _count_brackets(self) -> list[T]:
-        """The complete events of the buffer, one by one, by exact structure."""
-        events: list[T] = []
-        depth = start = done = 0
-        for token in _STRUCTURE.finditer(self._buffer):
-            mark = self._buffer[token.start()]
-            if mark in b"{[":
-                if depth == 0:
-                    start = token.start()
-                depth += 1
-            elif mark in b"}]":
-                if depth == 0:
-                    self._closed = mark == ord("]")
-                    done = token.end() if self._closed else done
-                    break
-                depth -= 1
-                if depth == 0:
-                    events += self._one(self._buffer[start : token.end()])
-                    done = token.end()
-        self._buffer = self._buffer[done:]
+        """The complete events of the buffer, by exact structure; notes where the array closes."""
+        found = list(_elements(self._buffer, 0))
+        if not found:
+            return []
+        closed = _closes(self._buffer, found[-1])
+        texts = [self._buffer[begin:end] for begin, end in (found[:-1] if closed else found)]
+        try:
+            events = self._decode(b"[" + b",".join(texts) + b"]")
+        except _NOT_JSON:
+            return self._one_by_one()
+        self._closed = closed
+        self._drop(found[-1][1])
         return events
 
-    def _one(self, text: bytes) -> list[T]:
-        try:
-            return self._decode(b"[" + text + b"]")
-        except msgspec.MsgspecError:
-            self.rest.malformed += 1
-            return []
+    def _one_by_one(self) -> list[T]:
+        """The same where one of them cannot be decoded: it is counted, the others survive."""
+        events: list[T] = []
+        end = 0
+        elements = _elements(self._buffer, 0)
+        while element := next(elements, None):
+            begin, end = element
+            if _closes(self._buffer, element):
+                self._closed = True
+                break
+            try:
+                events += self._decode(b"[" + self._buffer[begin:end] + b"]")
+            except msgspec.ValidationError:
+                self.rest.malformed += 1
+            except _NOT_JSON:
+                # Damaged text may have misled the count as well: start afresh at the next event.
+                self.rest.malformed += 1
+                if following := _NEXT_EVENT.search(self._buffer, begin):
+                    end = following.end()
+                    elements = _elements(self._buffer, end)
+        self._drop(end)
+        return events
+
+    def _by_appearance(self) -> list[T]:
+        """What stands between places that look like the start of an event, up to the last one."""
+        *stretches, self._buffer = _NEXT_EVENT.split(self._buffer)
+        events: list[T] = []
+        for text in stretches:
+            try:
+                events += self._decode(b"[" + text + b"]")
+            except _NOT_JSON:
+                self.rest.malformed += 1
+        return events
+
+    def _drop(self, end: int) -> None:
+        """Goes on behind `end`, at an event rather than at the comma before it."""
+        rest = self._buffer[end:]
+        self._buffer = rest if self._closed else rest.lstrip(_SPACE + b",")
+
+
+def _outermost_array(text: bytes) -> int:
+    """Where the events begin that are a value of the outermost object; 0 without them."""
+    depth = reached = 0
+    for found in _ARRAY.finditer(text):
+        for token in _STRUCTURE.finditer(text, reached, found.start()):
+            depth += (token[0] in b"{[") - (token[0] in b"}]")
+        if depth == 1:
+            return found.end()
+        reached = found.start()
+    return 0
+
+
+def _elements(text: bytes, start: int) -> Iterator[tuple[int, int]]:
+    """Begin and end of each complete element of an array from `start` on, and of its `]`."""
+    depth = begin = 0
+    for token in _STRUCTURE.finditer(text, start):
+        mark = text[token.start()]
+        if mark in b"{[":
+            begin = begin if depth else token.start()
+            depth += 1
+        elif mark in b"}]" and depth:
+            depth -= 1
+            if not depth:
+                yield begin, token.end()
+        elif mark == ord("]"):
+            yield token.span()
+            return
+
+
+def _closes(text: bytes, element: tuple[int, int]) -> bool:
+    """Whether the element is the bracket that ends the array."""
+    return text[element[0]] == ord("]")
 
 
 def _last_boundary(text: bytes) -> tuple[int, int]:

@@ -1,14 +1,17 @@
-"""How decoded events become columns: interned ids, one array per column and block, joined at the end.
+"""How decoded events become columns: interned ids, arrays of many rows at once, joined at the end.
 
 Names, threads and streams repeat thousands of times, so columns hold small integers. What only
-collectives carry is kept by row, not as columns.
+collectives carry is kept by row, not as columns. Python lists gather what one block of text holds:
+building arrays that often would take longer than decoding.
 """
 
 from __future__ import annotations
 
+from array import array
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from analyzer.trace.dialect import NOT_WORK
 from analyzer.trace.schema import (
@@ -23,8 +26,14 @@ from analyzer.trace.schema import (
     TraceMeta,
 )
 
-_LAST_DEVICE_KIND = int(Kind.MEMSET)
-_INT64_MAX = 2**63 - 1
+LAST_DEVICE_KIND = int(Kind.MEMSET)
+
+_HOST = (np.int64, np.int64, np.int8, np.int32, np.int32, np.int64)
+_DEVICE = (np.int64, np.int64, np.int8, np.int32, np.int32, np.int32, np.int64, np.int64)
+_LARGEST_INT32 = 2**31 - 1
+_LARGEST_INT64 = 2**63 - 1
+
+Bool = npt.NDArray[np.bool_]
 
 
 class Interned(dict[Any, int]):
@@ -41,7 +50,7 @@ class Interned(dict[Any, int]):
 
 
 class Arguments(Protocol):
-    """What is read of an event's `args`."""
+    """What is read of an event's `args`; what becomes a column of numbers is NO_ID when absent."""
 
     correlation: Any
     stream: Any
@@ -60,17 +69,8 @@ class Arguments(Protocol):
     sequence: Any
 
 
-class Spanned(Protocol):
-    """A decoded event."""
-
-    name: Any
-    pid: Any
-    tid: Any
-    args: Any
-
-
 class Columns:
-    """The growing tables of one trace."""
+    """The growing tables of one trace: `add_*` what a block holds, `settle` it with its times."""
 
     def __init__(self) -> None:
         self._names = Interned()
@@ -80,45 +80,74 @@ class Columns:
         self._device: list[tuple[Any, ...]] = []
         self._collectives: dict[int, CollectiveArgs] = {}
         self._device_rows = 0
+        self._begin()
 
-    def append(self, events: list[Any], ts: Int64, dur: Int64, kind: Int8) -> None:
-        """Adds one block of kept events with their times (ns) and kinds."""
-        device = kind <= _LAST_DEVICE_KIND
-        if device.any():
-            rows = [e for e, d in zip(events, device.tolist(), strict=True) if d]
-            self._append_device(rows, ts[device], dur[device], kind[device])
-            events = [e for e, d in zip(events, device.tolist(), strict=True) if not d]
-            ts, dur, kind = ts[~device], dur[~device], kind[~device]
-        if events:
-            self._append_host(events, ts, dur, kind)
+    def _begin(self) -> None:
+        self._host_name: list[int] = []
+        self._thread: list[int] = []
+        self._host_link: list[Any] = []
+        self._device_name: list[int] = []
+        self._stream: list[int] = []
+        self._gpu: list[Any] = []
+        self._device_link: list[Any] = []
+        self._nbytes: list[Any] = []
+        self._said: list[tuple[int, CollectiveArgs]] = []
 
-    def _append_host(self, events: list[Any], ts: Int64, dur: Int64, kind: Int8) -> None:
+    def add_host(self, events: list[Any]) -> None:
+        """Gathers the host events of one block."""
         names, threads = self._names, self._threads
-        name = np.array([names[e.name] for e in events], np.int32)
-        thread = np.array([threads[(e.pid, e.tid)] for e in events], np.int32)
-        correlation = _integers([_link(e.args) for e in events])
-        self._host.append((ts, dur, kind, name, thread, correlation))
+        self._host_name += [names[e.name] for e in events]
+        self._thread += [threads[e.pid, e.tid] for e in events]
+        self._host_link += [NO_ID if (a := e.args) is None
+                            else a.connection if a.correlation == NO_ID else a.correlation
+                            for e in events]  # fmt: skip
 
-    def _append_device(self, events: list[Any], ts: Int64, dur: Int64, kind: Int8) -> None:
+    def add_device(self, events: list[Any]) -> None:
+        """Gathers the device events of one block."""
         names, streams = self._names, self._streams
-        args = [e.args for e in events]
-        name = np.array([names[e.name] for e in events], np.int32)
-        stream = np.array([streams[_stream(e)] for e in events], np.int32)
-        device = _integers([e.pid if e.args is None or e.args.device is None else e.args.device
-                            for e in events]).astype(np.int32)  # fmt: skip
-        correlation = _integers([_link(a) for a in args])
-        nbytes = _integers([None if a is None else a.nbytes for a in args])
-        for row, a in enumerate(args, self._device_rows):
-            if a is not None and a.collective is not None:
-                self._collectives[row] = _collective(a)
-        self._device.append((ts, dur, kind, name, stream, device, correlation, nbytes))
-        self._device_rows += len(events)
+        at = len(self._device_name)
+        self._device_name += [names[e.name] for e in events]
+        for row, event in enumerate(events, at):
+            args = event.args
+            if args is None:
+                self._stream.append(streams[event.tid])
+                self._gpu.append(event.pid)
+                self._device_link.append(NO_ID)
+                self._nbytes.append(NO_ID)
+                continue
+            self._stream.append(streams[_stream(args, event.tid)])
+            self._gpu.append(event.pid if args.device is None else args.device)
+            link = args.correlation
+            self._device_link.append(args.connection if link == NO_ID else link)
+            self._nbytes.append(args.nbytes)
+            if args.collective is not None:
+                self._said.append((row, _collective(args)))
+
+    def settle(self, ts: Int64, dur: Int64, kind: Int8, good: Bool) -> None:
+        """Makes arrays of what was gathered, the `good` rows of it; times in ns, in file order."""
+        on_device = kind <= LAST_DEVICE_KIND
+        for device, tables, columns in (
+            (False, self._host, (_ids(self._host_name), _ids(self._thread),
+                                 integers(self._host_link))),
+            (True, self._device, (_ids(self._device_name), _ids(self._stream), _gpus(self._gpu),
+                                  integers(self._device_link), integers(self._nbytes))),
+        ):  # fmt: skip
+            mine = on_device == device
+            keep = good[mine]
+            chosen = mine & good
+            tables.append((ts[chosen], dur[chosen], kind[chosen], *(c[keep] for c in columns)))
+        good = good[on_device]
+        row = (self._device_rows + np.cumsum(good) - 1).tolist()
+        self._collectives |= {row[i]: said for i, said in self._said if good[i]}
+        self._device_rows += len(self._device[-1][0])
+        self._begin()
 
     def finish(self, meta: TraceMeta, base_ns: int) -> Trace:
         """The sorted tables; `base_ns` is added to every start."""
         names = [str(n) for n in self._names.values]
         device, order = self._device_table(base_ns, names)
-        place = {int(row): i for i, row in enumerate(order)}
+        place = np.full(self._device_rows, NO_ID, np.int64)
+        place[order] = np.arange(len(order))
         return Trace(
             meta=meta,
             device=device,
@@ -126,23 +155,20 @@ class Columns:
             names=names,
             threads=[(str(p), str(t)) for p, t in self._threads.values],
             streams=[str(s) for s in self._streams.values],
-            collectives={place[r]: c for r, c in self._collectives.items() if r in place},
+            collectives={
+                int(place[r]): c for r, c in self._collectives.items() if place[r] != NO_ID
+            },
         )
 
     def _host_table(self, base_ns: int) -> HostEvents:
-        columns = _joined(self._host, (np.int64, np.int64, np.int8, np.int32, np.int32, np.int64))
-        self._host = []
+        columns = _joined(self._host, _HOST)
         # Parents before their children where both start together.
         order = np.lexsort((-columns[1], columns[0]))
         ts, dur, kind, name, thread, correlation = (c[order] for c in columns)
         return HostEvents(ts + base_ns, dur, kind, name, thread, correlation)
 
     def _device_table(self, base_ns: int, names: list[str]) -> tuple[DeviceEvents, Int64]:
-        columns = _joined(
-            self._device,
-            (np.int64, np.int64, np.int8, np.int32, np.int32, np.int32, np.int64, np.int64),
-        )
-        self._device = []
+        columns = _joined(self._device, _DEVICE)
         idle = [i for i, n in enumerate(names) if n in NOT_WORK]
         work = np.flatnonzero(~np.isin(columns[3], idle))
         order = work[np.argsort(columns[0][work], kind="stable")]
@@ -151,46 +177,52 @@ class Columns:
         return table, order
 
 
-def _joined(blocks: list[tuple[Any, ...]], types: tuple[Any, ...]) -> list[Any]:
-    if not blocks:
-        return [np.zeros(0, t) for t in types]
-    return [np.concatenate(column) for column in zip(*blocks, strict=True)]
+def _joined(tables: list[tuple[Any, ...]], types: tuple[Any, ...]) -> list[Any]:
+    """One array per column; `tables` is emptied, so that the rows are not held twice for long."""
+    empty = tuple(np.zeros(0, t) for t in types)
+    columns = [np.concatenate(parts) for parts in zip(empty, *tables, strict=True)]
+    tables.clear()
+    return columns
 
 
-def _link(args: Arguments | None) -> Any:
-    if args is None:
-        return None
-    return args.connection if args.correlation is None else args.correlation
+def _stream(args: Arguments, track: Any) -> Any:
+    """The stream; XPU names a queue, Ascend has "Stream Id", the oldest exporter uses the track."""
+    for value in (args.stream, args.queue, args.stream_id):
+        if value is not None:
+            return value
+    return track
 
 
-def _stream(event: Spanned) -> Any:
-    """The stream; XPU names a queue, Ascend writes "Stream Id", the oldest exporter uses the track."""
-    args = event.args
-    if args is not None:
-        for value in (args.stream, args.queue, args.stream_id):
-            if value is not None:
-                return value
-    return event.tid
+def _ids(numbers: list[int]) -> npt.NDArray[np.int32]:
+    return np.array(numbers, np.int32)
 
 
-def _integers(values: list[Any]) -> Int64:
-    """Values as int64; absent, negative (ROCm writes -1 for "no link") and foreign ones are NO_ID."""
-    return np.array([v if type(v) is int and 0 <= v <= _INT64_MAX else _integer(v) for v in values],
-                    np.int64)  # fmt: skip
+def _gpus(values: list[Any]) -> npt.NDArray[np.int32]:
+    numbers = integers(values)
+    return np.where(numbers > _LARGEST_INT32, NO_ID, numbers).astype(np.int32)
+
+
+def integers(values: list[Any]) -> Int64:
+    """Values as int64; negative (ROCm writes -1 for "no link") and foreign ones are NO_ID."""
+    try:
+        numbers = np.frombuffer(array("q", values), np.int64)
+    except (TypeError, OverflowError):
+        numbers = np.array([_integer(v) for v in values], np.int64)
+    return np.maximum(numbers, NO_ID)
 
 
 def _integer(value: Any) -> int:
-    if isinstance(value, str) and value.isdigit() and int(value) <= _INT64_MAX:
-        return int(value)
-    if isinstance(value, float) and 0 <= value <= _INT64_MAX and value.is_integer():
-        return int(value)
-    return NO_ID
+    if isinstance(value, str):
+        value = int(value) if value.isdecimal() and value.isascii() else NO_ID
+    elif isinstance(value, float):
+        value = int(value) if value.is_integer() else NO_ID
+    return value if isinstance(value, int) and 0 <= value <= _LARGEST_INT64 else NO_ID
 
 
 def _collective(args: Arguments) -> CollectiveArgs:
     def count(value: Any) -> int | None:
-        number = _integer(value) if not isinstance(value, int) else value
-        return None if number < 0 else number
+        number = _integer(value)
+        return None if number == NO_ID else number
 
     return CollectiveArgs(
         collective=str(args.collective),

@@ -1,7 +1,7 @@
 """What each exporter calls things: category names and argument names, as data.
 
-Kineto renamed its categories in 2022 and every vendor adds its own; matching is case-insensitive, so
-the capitalised names of PyTorch 1.8 to 1.12 need rows only where the word itself changed.
+Kineto renamed its categories in 2022 and every vendor adds its own; matching is case-insensitive,
+so the capitalised names of PyTorch 1.8 to 1.12 need rows only where the word itself changed.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ KIND_OF_CATEGORY: dict[str, Kind] = {
     "overhead": Kind.OVERHEAD,
 }
 
-# Understood, and left out of the tables: copies of host marks on device tracks, sync records (a wait
-# is not work), Python frames (most of a trace with stacks), the profiler's own frame, queue marks.
+# Understood, and left out of the tables: copies of host marks on device tracks, sync records (a
+# wait is not work), Python frames (most of a trace with stacks), the profiler's own frame, queue
+# marks.
 LEFT_OUT = frozenset(
     {
         "python_function",

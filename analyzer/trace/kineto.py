@@ -1,16 +1,15 @@
 """One trace file -> one Trace: typed decoding, exact nanoseconds, columns that grow block by block.
 
-Exporters print microseconds with three decimals. A float64 holds every nanosecond of such a number
-below 2^43 us (libkineto's time base keeps newer traces there), taken as whole part and fraction; a
-trace in microseconds since the epoch passes that, so its blocks are decoded again with the text kept.
+A file is read with its times as numbers, the fast way; where one turns out too large for that to be
+exact (see times.py) it is read again with their text kept.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Iterator
 from contextlib import contextmanager
-from decimal import Decimal
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -20,16 +19,19 @@ import numpy as np
 import numpy.typing as npt
 
 from analyzer.errors import UnusableInput
+from analyzer.trace import times
 from analyzer.trace.blocks import EventReader, Remainder, inflate
-from analyzer.trace.columns import Columns, Interned
+from analyzer.trace.columns import LAST_DEVICE_KIND, Columns, Interned
 from analyzer.trace.dialect import FLAG_KEYS, KIND_OF_CATEGORY, LEFT_OUT, PROFILER_CATEGORIES
-from analyzer.trace.schema import Category, Int64, Trace, TraceMeta
+from analyzer.trace.schema import NO_ID, Category, Int64, Trace, TraceMeta
 from analyzer.trace.schema import text_or_none as text
 
-# 2^43 us: up to here the spacing of float64 is below one nanosecond (peers measured the same bound).
-EXACT_BELOW_US = float(2**43)
+# Rows gathered before arrays are made of them.
+BATCH = 16 * 1024
 
 _LEFT_OUT, _UNKNOWN = -1, -2
+
+Scalar = str | int | float | bool | None
 
 
 class Args(msgspec.Struct, gc=False, rename={"stream_id": "Stream Id", "queue": "sycl queue",
@@ -37,15 +39,15 @@ class Args(msgspec.Struct, gc=False, rename={"stream_id": "Stream Id", "queue": 
     "collective": "Collective name", "in_elements": "In msg nelems",
     "out_elements": "Out msg nelems", "group_size": "Group size", "group": "Process Group Name",
     "ranks": "Process Group Ranks", "sequence": "Seq"}):  # fmt: skip
-    """The arguments the analysis needs; types differ between exporters, so any is accepted."""
+    """The arguments the analysis needs; types differ between exporters, so most are accepted."""
 
-    correlation: Any = None
-    stream: Any = None
+    correlation: Any = NO_ID
+    stream: Scalar = None
     device: Any = None
-    nbytes: Any = None
-    queue: Any = None
-    stream_id: Any = None
-    connection: Any = None
+    nbytes: Any = NO_ID
+    queue: Scalar = None
+    stream_id: Scalar = None
+    connection: Any = NO_ID
     task: Any = None
     collective: Any = None
     in_elements: Any = None
@@ -62,11 +64,11 @@ class Event(msgspec.Struct, gc=False):
 
     ph: str = ""
     cat: str | None = None
-    name: Any = ""
-    pid: Any = None
-    tid: Any = None
-    ts: float | str | None = None
-    dur: float | str | None = None
+    name: Scalar = ""
+    pid: Scalar = None
+    tid: Scalar = None
+    ts: int | float | str | None = None
+    dur: int | float | str | None = None
     args: Args | None = None
 
 
@@ -75,22 +77,21 @@ class ExactEvent(msgspec.Struct, gc=False):
 
     ph: str = ""
     cat: str | None = None
-    name: Any = ""
-    pid: Any = None
-    tid: Any = None
-    ts: msgspec.Raw = msgspec.Raw(b"null")
-    dur: msgspec.Raw = msgspec.Raw(b"null")
+    name: Scalar = ""
+    pid: Scalar = None
+    tid: Scalar = None
+    ts: msgspec.Raw = msgspec.Raw(b"")
+    dur: msgspec.Raw = msgspec.Raw(b"")
     args: Args | None = None
 
 
 def read(path: Path) -> Trace:
     """The trace in `path`; UnusableInput when it holds no event of a PyTorch profiler."""
     with _collector_off():
-        loader = _Loader()
-        reader = EventReader(path.name, inflate(path), loader.decode)
-        for events in reader:
-            loader.add(events)
-    return loader.finish(path, reader.rest)
+        try:
+            return _read(path, exact=False)
+        except times.Inexact:
+            return _read(path, exact=True)
 
 
 @contextmanager
@@ -105,81 +106,107 @@ def _collector_off() -> Iterator[None]:
             gc.enable()
 
 
+def _read(path: Path, *, exact: bool) -> Trace:
+    types: Any = list[ExactEvent] if exact else list[Event]
+    reader = EventReader(inflate(path), msgspec.json.Decoder(types).decode)
+    loader = _Loader(exact)
+    for events in reader:
+        loader.add(events)
+    return loader.finish(path, reader.rest)
+
+
 class _Loader:
     """Collects the columns of one file."""
 
-    def __init__(self) -> None:
-        self._fast = msgspec.json.Decoder(list[Event]).decode
-        self._exact = msgspec.json.Decoder(list[ExactEvent]).decode
-        self.decode: Callable[[bytes], list[Any]] = self._decode_fast
+    def __init__(self, exact: bool) -> None:
+        self._exact = exact
+        self._columns = Columns()
         self._categories = Interned()
         self._kinds: list[int] = []
-        self._count = np.zeros(0, np.int64)
-        self._total = np.zeros(0, np.int64)
-        self._columns = Columns()
+        self._on_host: list[bool] = []
+        self._on_device: list[bool] = []
+        self._count: list[int] = []
+        self._total: list[int] = []
         self._events = 0
         self._untimed = 0
         self._negative = 0
+        self._begin()
 
-    def _decode_fast(self, block: bytes) -> list[Any]:
-        events = self._fast(block)
-        first = next((e.ts for e in events if e.ts), 0.0)
-        if type(first) is float and first < EXACT_BELOW_US:
-            return events
-        # One clock and one exporter wrote the file: all further blocks are alike.
-        self.decode = self._exact
-        return self._exact(block)
+    def _begin(self) -> None:
+        self._category: list[int] = []
+        self._ts: list[Any] = []
+        self._dur: list[Any] = []
 
     def add(self, events: list[Any]) -> None:
-        """Appends one block: durations are booked by category, the kinds of interest are kept."""
+        """Takes one block in: every span's category and times, the rest of those of interest."""
         self._events += len(events)
         spans = [e for e in events if e.ph == "X"]
-        if not spans:
-            return
-        ts, dur = self._times(spans)
-        category = np.array([self._categories[_category(e)] for e in spans], np.intp)
-        self._book(category, dur)
-        kind = np.array(self._kinds, np.int8)[category]
-        negative = dur < 0
-        untimed = (ts == 0) & (dur == 0)
-        self._negative += int(np.count_nonzero(negative))
-        self._untimed += int(np.count_nonzero(untimed & (kind >= 0)))
-        keep = (kind >= 0) & ~negative & ~untimed
-        kept = list(compress(spans, keep.tolist()))
-        self._columns.append(kept, ts[keep], dur[keep], kind[keep])
+        ids = self._categories
+        category = [ids[c if (c := e.cat) is not None else _unsaid(e)] for e in spans]
+        if len(ids.values) > len(self._kinds):
+            self._learn()
+        self._category += category
+        if self._exact:
+            self._ts += [times.of_text(bytes(e.ts)) for e in spans]
+            self._dur += [times.of_text(bytes(e.dur)) for e in spans]
+        else:
+            self._ts += [e.ts for e in spans]
+            self._dur += [e.dur for e in spans]
+        self._columns.add_host(list(compress(spans, map(self._on_host.__getitem__, category))))
+        self._columns.add_device(list(compress(spans, map(self._on_device.__getitem__, category))))
+        if len(self._category) >= BATCH:
+            self._settle()
 
-    def _times(self, spans: list[Any]) -> tuple[Int64, Int64]:
-        """Start and length, ns; an event without either counts as one of negative length."""
-        if type(spans[0]) is Event:
-            return float_ns([e.ts for e in spans], 0), float_ns([e.dur for e in spans], -1)
-        ts = np.array([exact_ns(bytes(e.ts), 0) for e in spans], np.int64)
-        return ts, np.array([exact_ns(bytes(e.dur), -1) for e in spans], np.int64)
-
-    def _book(self, category: npt.NDArray[np.intp], dur: Int64) -> None:
+    def _learn(self) -> None:
+        """What to do with the categories met for the first time."""
         for name in self._categories.values[len(self._kinds) :]:
             lower = name.lower()
-            unknown = _LEFT_OUT if lower in LEFT_OUT else _UNKNOWN
-            self._kinds.append(KIND_OF_CATEGORY.get(lower, unknown))
-        grow = len(self._kinds) - len(self._count)
-        self._count = np.pad(self._count, (0, grow))
-        self._total = np.pad(self._total, (0, grow))
-        np.add.at(self._count, category, 1)
-        np.add.at(self._total, category, np.maximum(dur, 0))
+            kind = KIND_OF_CATEGORY.get(lower, _LEFT_OUT if lower in LEFT_OUT else _UNKNOWN)
+            self._kinds.append(int(kind))
+            self._on_device.append(0 <= kind <= LAST_DEVICE_KIND)
+            self._on_host.append(kind > LAST_DEVICE_KIND)
+            self._count.append(0)
+            self._total.append(0)
+
+    def _settle(self) -> None:
+        """Books the gathered spans by category and makes columns of those of interest."""
+        category = np.array(self._category, np.intp)
+        ts, dur = self._nanoseconds(self._ts), self._nanoseconds(self._dur)
+        self._book(category, dur)
+        kind = np.array(self._kinds, np.int8)[category]
+        ts, dur, kind = ts[kind >= 0], dur[kind >= 0], kind[kind >= 0]
+        # Activity records without timing have neither start nor length; ts 0 alone is a real time.
+        untimed = (ts == times.NO_TIME) | ((ts == 0) & (dur == 0))
+        negative = (dur < 0) & ~untimed
+        self._untimed += int(np.count_nonzero(untimed))
+        self._negative += int(np.count_nonzero(negative))
+        self._columns.settle(ts, dur, kind, ~untimed & ~negative)
+        self._begin()
+
+    def _nanoseconds(self, gathered: list[Any]) -> Int64:
+        return np.array(gathered, np.int64) if self._exact else times.of_numbers(gathered)
+
+    def _book(self, category: npt.NDArray[np.intp], dur: Int64) -> None:
+        # The float64 weights are exact while a batch sums to less than 104 days.
+        count = np.bincount(category, minlength=len(self._kinds))
+        total = np.bincount(category, np.maximum(dur, 0), len(self._kinds))
+        self._count = [old + int(n) for old, n in zip(self._count, count, strict=True)]
+        self._total = [old + int(ns) for old, ns in zip(self._total, total, strict=True)]
 
     def finish(self, path: Path, rest: Remainder) -> Trace:
         """The whole trace; UnusableInput with the reason when nothing in it can be analysed."""
+        self._settle()
         header = _metadata(rest)
-        base = header.get("baseTimeNanoseconds")
-        base_ns = int(base) if isinstance(base, int | float | str) and str(base).strip() else None
+        base_ns = _base_ns(header)
         categories = tuple(
-            Category(name, int(count), int(total), kind != _UNKNOWN)
+            Category(name, count, total, kind != _UNKNOWN)
             for name, count, total, kind in zip(
                 self._categories.values, self._count, self._total, self._kinds, strict=True
             )
         )
         meta = _meta(path, header, base_ns, categories, rest, self)
         if not any(c.name.lower() in PROFILER_CATEGORIES for c in categories):
-            raise UnusableInput(*_why_unusable(meta, path))
+            raise UnusableInput(*_why_unusable(meta, rest))
         return self._columns.finish(meta, base_ns or 0)
 
     @property
@@ -188,53 +215,33 @@ class _Loader:
         return {"events": self._events, "untimed": self._untimed, "negative": self._negative}
 
 
-def _category(event: Any) -> str:
-    """The event's category; Ascend gives none to device tasks but names their type."""
-    if event.cat is None:
-        return "kernel" if event.args is not None and event.args.task is not None else ""
-    return str(event.cat)
-
-
-def float_ns(us: list[Any], absent: int) -> Int64:
-    """Microseconds as numbers -> ns, exact below 2^43 us; `absent` (ns) for None."""
-    try:
-        value = np.array(us, np.float64)
-    except (TypeError, ValueError):
-        # Quoted numbers beside plain ones.
-        return np.array([exact_ns(str(u).encode(), absent) for u in us], np.int64)
-    if np.isnan(value).any():
-        return np.array([absent if u is None else exact_ns(repr(u).encode(), absent) for u in us])
-    whole = np.floor(value)
-    return (whole.astype(np.int64) * 1000) + np.rint((value - whole) * 1000).astype(np.int64)
-
-
-def exact_ns(us: bytes, absent: int) -> int:
-    """Decimal text of microseconds, quoted or not -> ns, rounded at the third decimal.
-
-    `absent` (ns) for "null" and for text that is no finite number.
-    """
-    us = us.strip(b'" ')
-    if us[-4:-3] == b"." and us[:-4].isdigit() and us[-3:].isdigit():
-        return int(us[:-4] + us[-3:])
-    if us.isdigit():
-        return int(us) * 1000
-    try:
-        return int((Decimal(us.decode()) * 1000).to_integral_value())
-    except (ArithmeticError, UnicodeDecodeError, ValueError):
-        return absent
+def _unsaid(event: Any) -> str:
+    """Category of an event without one: Ascend gives device tasks none, but names their type."""
+    return "kernel" if event.args is not None and event.args.task is not None else ""
 
 
 def _metadata(rest: Remainder) -> dict[str, Any]:
-    """The keys beside traceEvents, wherever they stand; {} for a list or a damaged header."""
-    if not rest.header:
+    """The keys beside traceEvents, wherever they stand; {} for a list or a damaged header.
+
+    Where what follows the events cannot be read it was cut off, and the file counts as truncated.
+    """
+    if not rest.header.endswith(b"["):
         return {}
     for tail in (b"]" + rest.trailer, b"]}"):
         try:
-            found = msgspec.json.decode(rest.header + tail)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+            # The json module takes what exporters write in vain: NaN, control characters.
+            found = json.loads((rest.header + tail).decode(errors="replace"), strict=False)
+        except (ValueError, RecursionError):
+            rest.truncated = True
             continue
         return found if isinstance(found, dict) else {}
     return {}
+
+
+def _base_ns(header: dict[str, Any]) -> int | None:
+    """baseTimeNanoseconds, quoted or not; None when absent or no time that can be added."""
+    base = integer(header.get("baseTimeNanoseconds"))
+    return None if base is None or abs(base) > times.LARGEST_NS else base
 
 
 def _meta(
@@ -283,12 +290,17 @@ def integer(value: Any) -> int | None:
         return None
 
 
-def _why_unusable(meta: TraceMeta, path: Path) -> tuple[str, str]:
-    size = f"{path.name} ({meta.size:,} bytes)"
-    if not meta.events:
-        return f"{size}: no trace events in it", "pass the file that torch.profiler exported"
-    seen = ", ".join(c.name or "no category" for c in meta.categories[:5]) or "no timed events"
-    return (
-        f"{size}: {meta.events:,} events, none from a PyTorch profiler (categories: {seen})",
-        "pass the file that torch.profiler exported",
-    )
+def _why_unusable(meta: TraceMeta, rest: Remainder) -> tuple[str, str]:
+    hint = "pass the file that torch.profiler exported"
+    if meta.categories:
+        seen = ", ".join(c.name or "no category" for c in meta.categories[:5])
+        reason = f"{meta.events:,} events, none from a PyTorch profiler (categories: {seen})"
+    elif meta.events:
+        reason = f"{meta.events:,} events, none of them with a length"
+    elif not meta.size:
+        reason = "empty file"
+    elif rest.malformed:
+        reason = f"no trace events in it, {rest.malformed:,} that cannot be read"
+    else:
+        reason = "no trace events in it"
+    return f"{meta.name} ({meta.size:,} bytes): {reason}", hint

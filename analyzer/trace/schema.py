@@ -1,9 +1,9 @@
 """What one rank's trace is once it is read: columns of integer nanoseconds and what the file says.
 
-Two tables, because nothing is shared but time: what the device did and what the host did. Columns of
-a table have equal length and are sorted by start; ids index the `names`, `threads` and `streams`
-lists of the Trace. Times are nanoseconds since the Unix epoch where the file gives a base, else since
-the base the exporter used.
+Two tables, because nothing is shared but time: what the device did and what the host did. Columns
+of a table have equal length and are sorted by start; ids index the `names`, `threads` and `streams`
+lists of the Trace. Times are nanoseconds since the Unix epoch where the file gives a base, else
+since the base the exporter used.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ DEVICE_KINDS = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
 
 @dataclass(frozen=True)
 class DeviceEvents:
-    """Kernels, copies and sets. `correlation` is NO_ID without a launch record, `nbytes` likewise."""
+    """Kernels, copies, sets. `correlation` is NO_ID without a launch record, `nbytes` likewise."""
 
     ts: Int64
     dur: Int64
@@ -62,7 +62,7 @@ class DeviceEvents:
 
 @dataclass(frozen=True)
 class HostEvents:
-    """Runtime calls, operators, annotations and profiler overhead; parents stand before children."""
+    """Runtime calls, operators, annotations, profiler overhead; parents stand before children."""
 
     ts: Int64
     dur: Int64

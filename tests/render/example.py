@@ -160,7 +160,7 @@ def finding(id: str, title: str, class_: str, ms: float, ceiling: float | None) 
             Place(
                 name="ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
                 ms=ms,
-                count=6,
+                count=6.0,
             )
         ],
         confidence="high",
@@ -242,7 +242,7 @@ def collectives() -> list[Collective]:
         kind="all_reduce",
         group="default",
         group_size=8,
-        count=6,
+        count=6.0,
         bytes=140_000_000.0,
         ms=38.0,
         wait_ms=2.0,
@@ -256,7 +256,7 @@ def collectives() -> list[Collective]:
         replace(
             reduce,
             kind="broadcast",
-            count=1,
+            count=1.0,
             bytes=None,
             ms=0.031,
             wait_ms=None,
@@ -456,7 +456,7 @@ def hostile() -> Report:
         because=NASTY,
         so=NASTY,
         check=NASTY,
-        where=[Place(name=NASTY, ms=1.0, count=1)],
+        where=[Place(name=NASTY, ms=1.0, count=1.0)],
     )
     return replace(
         report,

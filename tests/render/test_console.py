@@ -45,6 +45,19 @@ def test_a_terminal_without_unicode_gets_ascii() -> None:
     assert console.render(report, color=False, ascii_only=True).isascii()
 
 
+def test_the_legend_keeps_its_entries_whole() -> None:
+    lines = console.render(example(), color=False).splitlines()
+    legend = [line.split("   ") for line in lines if line.startswith(" " * 9)]
+    assert [entry for line in legend for entry in line if entry] == [
+        "C compute 60.0",
+        "O optimizer 6.0",
+        "X exposed transfer 14.0",
+        "w wait for ranks 2.0",
+        "I data loading 8.0",
+        "L late launches 10.0 ms",
+    ]
+
+
 def test_the_verdict_is_one_line() -> None:
     report = replace(example(), verdict=replace(example().verdict, text="one\ntwo\x1b[2J"))
     assert console.verdict_line(report) == "one two[2J"

@@ -115,5 +115,6 @@ def test_the_page_looks_the_same_without_scripts(tmp_path: Path) -> None:
     shots = [tmp_path / "with.png", tmp_path / "without.png"]
     page = html.render(example())
     run(tmp_path, page, f"--screenshot={shots[0]}")
-    run(tmp_path, page, f"--screenshot={shots[1]}", "--blink-settings=scriptEnabled=false")
+    policy = "<head><meta http-equiv='Content-Security-Policy' content=\"script-src 'none'\">"
+    run(tmp_path, page.replace("<head>", policy), f"--screenshot={shots[1]}")
     assert shots[0].read_bytes() == shots[1].read_bytes()

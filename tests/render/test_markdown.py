@@ -34,9 +34,7 @@ def test_the_summary_reads_as_kept_with_sections_open() -> None:
 
 def test_the_first_line_finds_the_comment_again() -> None:
     text = markdown.comment(example(), comment_id="fsdp run-->2")
-    assert text.splitlines()[0] == "<!-- ceiling:report:fsdp-run---2 -->".replace(
-        "---2", "--" + "-2"
-    )
+    assert text.splitlines()[0] == "<!-- ceiling:report:fsdp-run---2 -->"
 
 
 def test_a_comment_stays_within_the_size_the_site_accepts() -> None:
@@ -70,9 +68,8 @@ def test_names_bring_no_markup_into_the_comment() -> None:
 
 
 def test_names_mention_nobody_and_link_nowhere() -> None:
-    assert markdown.escape("@user #12 http://x.y") == "@\u200buser #\u200b12 http:/​/x.y".replace(
-        "http:/\u200b/", "http://\u200b"
-    )
+    escaped = markdown.escape("@user #12 http://x.y")
+    assert escaped == "@\u200buser #\u200b12 http://\u200bx.y"
 
 
 def test_names_keep_tables_whole() -> None:

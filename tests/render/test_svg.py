@@ -95,16 +95,15 @@ def test_small_differences_stay_pale() -> None:
 
 
 def test_a_bar_of_text_is_always_full() -> None:
-    letters = "".join(
-        part for _, part in text_bar({"compute": 1.0, "copy": 1.0, "launch": 1.0}, 10)
-    )
+    thirds = {"compute": 1.0, "copy": 1.0, "launch": 1.0}
+    letters = "".join(part for _, part in text_bar(thirds, 10))
     assert len(letters) == 10
     assert set(letters) == {"C", "M", "L"}
 
 
 def test_the_laws_are_drawn_as_a_file_of_their_own() -> None:
     rows = [(n, 1 / (0.1 + 0.9 / n), 0.1 + 0.9 * n) for n in (1, 2, 4, 8)]
-    root = parsed(svg.standalone(laws_curve(rows, 10.0)))
+    root = parsed(laws_curve(rows, 10.0))
     space = "{http://www.w3.org/2000/svg}"
     words = [text.text for text in root.iter(f"{space}text")]
     assert root.tag == f"{space}svg"

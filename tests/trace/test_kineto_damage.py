@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from make import trace
+from single import busy, kernel, one, reading
+
+from analyzer.errors import UnusableInput
+from analyzer.trace import kineto
+
+
+def test_of_equal_keys_in_an_event_the_last_counts(tmp_path: Path) -> None:
+    found = one(tmp_path, kernel("1").replace('"ts": 1', '"ts": 1, "ts": 2'))
+    assert found.device.ts.tolist() == [2000]
+
+
+MALFORMED = {
+    "arguments as a list": kernel("1", args="[]"),
+    "start as an object": kernel("{}"),
+    "name as an object": kernel("1").replace('"k"', '{"a": 1}'),
+    "track as a list": kernel("1").replace("9", "[9]"),
+    "stream as a list": kernel("1", args='{"stream": [7]}'),
+    "phase as a number": kernel("1").replace('"X"', "1"),
+    "nan": kernel("NaN"),
+    "infinity": kernel("1", "-Infinity"),
+    "out of range": kernel("1e999"),
+}
+
+
+@pytest.mark.parametrize("event", MALFORMED.values(), ids=MALFORMED)
+def test_an_event_of_another_form_is_counted_and_the_others_survive(
+    event: str, tmp_path: Path
+) -> None:
+    found = one(tmp_path, ", ".join([kernel("1"), event, kernel("2"), event, kernel("3")]))
+    assert found.device.ts.tolist() == [1000, 2000, 3000]
+    assert found.meta.malformed == 2
+
+
+@pytest.mark.parametrize("name", ["t.json", "t.json.gz"])
+def test_a_cut_file_keeps_its_complete_events_and_says_so(name: str, tmp_path: Path) -> None:
+    made = trace()
+    for i in range(3000):
+        made.kernel(f"k{i % 7}", 10 * i, 10 * i + 5)
+    path = made.write(tmp_path / name)
+    whole = kineto.read(path)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    cut = kineto.read(path)
+    assert cut.meta.truncated
+    assert not whole.meta.truncated
+    assert 1000 < len(cut.device) < 2000
+    assert cut.device.ts.tolist() == whole.device.ts[: len(cut.device)].tolist()
+
+
+def test_a_file_cut_behind_its_events_is_truncated_and_keeps_its_first_header(
+    tmp_path: Path,
+) -> None:
+    text = f'{{"host_name": "n", "traceEvents": [{kernel("1")}], "distributedInfo": {{"ra'
+    meta = reading(tmp_path, text).meta
+    assert (meta.truncated, meta.host, meta.rank) == (True, "n", None)
+
+
+UNUSABLE: dict[str, tuple[bytes, str]] = {
+    "empty": (b"", "t.json (0 bytes): empty file"),
+    "list": (b"[]", "t.json (2 bytes): no trace events in it"),
+    "object": (b"{}", "t.json (2 bytes): no trace events in it"),
+    "no events": (b'{"traceEvents": []}', "t.json (19 bytes): no trace events in it"),
+    "binary": (bytes(range(256)) * 9, "t.json (2,304 bytes): no trace events in it"),
+    "brackets": (b"[" * 5000, "t.json (5,000 bytes): no trace events in it"),
+    "damaged gzip": (b"\x1f\x8b" + b"\xff" * 40, "t.json (42 bytes): no trace events in it"),
+    "damaged zstandard": (
+        b"\x28\xb5\x2f\xfd" + b"\xff" * 40,
+        "t.json (44 bytes): no trace events in it",
+    ),
+    "other shape": (
+        b'[{"ph": []}, {"ph": 1}]',
+        "t.json (23 bytes): no trace events in it, 2 that cannot be read",
+    ),
+    "no lengths": (
+        b'[{"ph": "i", "ts": 1}, {"ph": "M"}]',
+        "t.json (35 bytes): 2 events, none of them with a length",
+    ),
+    "another tool": (
+        b'[{"ph": "X", "cat": "devtools", "ts": 1, "dur": 2}, {"ph": "X", "ts": 1, "dur": 2}]',
+        "t.json (83 bytes): 2 events, none from a PyTorch profiler "
+        "(categories: devtools, no category)",
+    ),
+}
+
+
+@pytest.mark.parametrize("data, sentence", UNUSABLE.values(), ids=UNUSABLE)
+def test_a_file_without_a_profilers_events_is_one_sentence(
+    data: bytes, sentence: str, tmp_path: Path
+) -> None:
+    (tmp_path / "t.json").write_bytes(data)
+    with pytest.raises(UnusableInput) as refusal:
+        kineto.read(tmp_path / "t.json")
+    assert refusal.value.message == sentence
+    assert refusal.value.hint
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_damage_of_any_kind_never_ends_in_a_traceback(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    whole = busy().text().encode()
+    at = data.draw(st.integers(0, len(whole)))
+    gone = data.draw(st.integers(0, 40))
+    put = data.draw(
+        st.binary(max_size=6) | st.sampled_from([b'"', b"}", b"{", b"]", b"\\", b"NaN"])
+    )
+    path = tmp_path_factory.mktemp("t") / "t.json"
+    path.write_bytes(whole[:at] + put + whole[at + gone :])
+    try:
+        found = kineto.read(path)
+    except UnusableInput as refusal:
+        assert refusal.message.startswith("t.json (")  # noqa: PT017
+    else:
+        assert len(found.device) + len(found.host) > 0
