@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from analyzer import fleet
@@ -16,7 +17,7 @@ from analyzer.fleet import Progress
 from analyzer.ranks.pool import Job, Member, pool
 from analyzer.report.build import Request, build, label_of
 from analyzer.report.document import InputFile, Report
-from analyzer.trace.assign import Assignment, FileInfo, assign_ranks, separate_runs
+from analyzer.trace.assign import ORDER, Assignment, FileInfo, assign_ranks, separate_runs
 from analyzer.trace.discover import Found, find
 
 
@@ -30,7 +31,7 @@ class Digested:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A job ready to be reported: whose each file is, and remarks on how that was decided."""
+    """A job ready to be reported: whose each file is, and remarks on what was guessed of that."""
 
     job: Job
     files: list[InputFile]
@@ -63,18 +64,39 @@ def digests(
         except UnusableInput as error:
             bad.append((path, error.message))
     unusable = [_skipped(s.name, s.bytes or 0, s.reason) for s in found.skipped]
-    unusable += [_skipped(path.name, path.stat().st_size, reason) for path, reason in bad]
+    unusable += [_skipped(path.name, _size(path), reason) for path, reason in bad]
     if not good:
-        reasons = [s.sentence for s in found.skipped] + [reason for _, reason in bad]
         raise UnusableInput(
-            "no usable trace: " + ("; ".join(reasons) or "nothing to read was named"),
+            "no usable trace: "
+            + (
+                listed([sentence(file) for file in unusable], 8, "; ")
+                or "nothing to read was named"
+            ),
             "pass the files that torch.profiler exported, or the folder they are in",
         )
     return Digested(good, unusable)
 
 
 def _skipped(name: str, size: int, reason: str) -> InputFile:
-    return InputFile(name=name, rank=None, bytes=size, events=0, reason=reason)
+    # Errors of one file begin with its name and size, which stand beside the reason here.
+    named = re.compile(re.escape(name) + r"(?: \([\d,]+ bytes\))?: ")
+    return InputFile(name=name, rank=None, bytes=size, events=0, reason=named.sub("", reason, 1))
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def sentence(file: InputFile) -> str:
+    """Name, size (where it is known) and reason of a file that was skipped."""
+    size = f" ({file.bytes:,} bytes)" if file.bytes else ""
+    return f"{file.name}{size}: {file.reason}"
+
+
+def listed(names: Sequence[str], most: int, separator: str = ", ") -> str:
+    """The first `most` names and how many more there are."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return separator.join(names[:most]) + more
 
 
 def load(
@@ -104,9 +126,20 @@ def load(
     return Loaded(
         job=pool(members),
         files=files + digested.unusable,
-        notes=sorted({a.note for a in assignments if a.note}),
+        notes=_guessed(assignments),
         label=label_of(list(digested.digests)),
     )
+
+
+def _guessed(assignments: Sequence[Assignment]) -> list[str]:
+    """The remark on files that do not say which of several ranks they are."""
+    guessed = [a.path.name for a in assignments if a.rule == ORDER]
+    if not guessed or len({a.rank for a in assignments}) == 1:
+        return []
+    return [
+        f"{len(guessed)} file(s) do not say their rank ({listed(guessed, 3)}): they are "
+        "numbered in the order of their names."
+    ]
 
 
 def _info(path: Path, digest: RankDigest) -> FileInfo:
@@ -126,7 +159,7 @@ def _used_file(a: Assignment, digest: RankDigest, reason: str) -> InputFile:
         bytes=digest.meta.size,
         events=digest.meta.events,
         cycle=a.cycle,
-        rank_rule=a.rule,
+        rank_rule=f"{a.rule}; {a.note}" if a.note else a.rule,
         reason=reason,
     )
 
@@ -152,13 +185,7 @@ def analyze(
 def report(loaded: Loaded, request: Request, settings: Settings) -> Report:
     """The report on a loaded job."""
     if not request.label:
-        request = Request(
-            label=loaded.label,
-            created=request.created,
-            mode=request.mode,
-            shared_loader=request.shared_loader,
-            duration_s=request.duration_s,
-        )
+        request = replace(request, label=loaded.label)
     return build(loaded.job, loaded.files, loaded.notes, request, settings)
 
 

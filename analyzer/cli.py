@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
 import traceback
-import webbrowser
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -16,12 +15,11 @@ from analyzer import __version__, api, options
 from analyzer.digest import save as save_digest
 from analyzer.errors import AnalyzerError, UsageError
 from analyzer.findings import glossary
-from analyzer.options import Terminal
-from analyzer.render import console, curve, files, inspection
+from analyzer.options import Target, Terminal
+from analyzer.render import curve, files, inspection
 from analyzer.render import format as printed
 from analyzer.report import document
 from analyzer.report.build import Request
-from analyzer.report.document import Report
 from analyzer.scaling import laws as law
 from analyzer.scaling.serial import Mode
 from analyzer.trace.discover import find
@@ -39,7 +37,7 @@ INTERRUPTED = 130
 )
 @click.version_option(__version__, "-V", "--version", prog_name="ceiling")
 @click.option("-q", "--quiet", is_flag=True, help="Only the verdict; no messages.")
-@click.option("-v", "--verbose", is_flag=True, help="Notes on each file; tracebacks of faults.")
+@click.option("-v", "--verbose", is_flag=True, help="Whose each file is; tracebacks of faults.")
 @click.option("--color/--no-color", default=None, help="Default: on a terminal, unless NO_COLOR.")
 @click.option("--no-progress", is_flag=True, help="No progress bar.")
 @click.pass_context
@@ -58,6 +56,7 @@ def cli(
     ctx.obj = Terminal(
         color=color,
         quiet=quiet,
+        verbose=verbose,
         progress=sys.stderr.isatty() and not (quiet or no_progress),
         ascii_only=not encoding.startswith("utf"),
     )
@@ -135,59 +134,17 @@ def _load(
     with terminal.bar(len(found.traces)) as progress:
         digested = api.digests(paths, settings, jobs=jobs, found=found, progress=progress)
     _say_skipped(terminal, digested)
-    return api.load(digested, rank_of=rank_of, settings=settings)
+    loaded = api.load(digested, rank_of=rank_of, settings=settings)
+    if terminal.verbose:
+        for file in loaded.files:
+            if file.rank is not None:
+                terminal.say(f"{file.name}: rank {file.rank} by {file.rank_rule}")
+    return loaded
 
 
 def _say_skipped(terminal: Terminal, digested: api.Digested) -> None:
     for file in digested.unusable:
-        terminal.say(f"skipped {printed.clean(file.name)}: {printed.clean(file.reason)}")
-
-
-@dataclass(frozen=True)
-class Target:
-    """Where the paintings of a report go: files, or one format to stdout."""
-
-    files: dict[Path, str]
-    stdout: str
-    open_page: bool
-
-    @classmethod
-    def of(
-        cls, output: str | None, formats: tuple[str, ...], force: bool, open_page: bool
-    ) -> Target:
-        """From the options; UsageError when they contradict each other or a file exists."""
-        to_stdout = output in (None, "-")
-        if to_stdout and len(formats) > 1:
-            raise UsageError("stdout holds one format", "give one --format, or a folder to -o")
-        if to_stdout and open_page:
-            raise UsageError("--open needs a page", "give a folder to -o")
-        if to_stdout or output is None:
-            return cls({}, formats[0] if formats else "text", open_page)
-        planned = files.plan(Path(output), [f for f in formats if f != "text"])
-        files.check(list(planned), force=force)
-        return cls(planned, "text", open_page)
-
-    def paint(self, report: Report, terminal: Terminal) -> None:
-        """Writes the files, then prints."""
-        sizes = {
-            path: files.write(path, files.FORMATS[name][1](report))
-            for path, name in self.files.items()
-        }
-        if self.stdout != "text":
-            click.echo(files.FORMATS[self.stdout][1](report), nl=False)
-        elif terminal.quiet:
-            click.echo(console.verdict_line(report))
-        else:
-            click.echo(
-                console.render(report, color=terminal.color, ascii_only=terminal.ascii_only),
-                nl=False,
-                color=terminal.color,
-            )
-        for path, size in sizes.items():
-            terminal.say(f"wrote {path} ({printed.data_size(size)})")
-        pages = [path for path, name in self.files.items() if name == "html"]
-        if self.open_page and pages:
-            webbrowser.open(pages[0].absolute().as_uri())
+        terminal.say(f"skipped {api.sentence(file)}")
 
 
 @cli.command()
@@ -279,7 +236,7 @@ def render(
     ceiling render report.json --format markdown
     """
     target = Target.of(output, formats, force, open_page)
-    target.paint(document.loads(report.read_bytes(), report.name), terminal)
+    target.paint(document.read(report), terminal)
 
 
 @cli.command()
@@ -303,7 +260,7 @@ def render(
 def laws(
     terminal: Terminal,
     serial: float | None,
-    measured: tuple[int, float] | None,
+    measured: float | None,
     gpus: list[int],
     format_: str,
 ) -> None:
@@ -315,33 +272,20 @@ def laws(
     """
     if (serial is None) == (measured is None):
         raise UsageError("one of --serial and --measured is needed", "ceiling laws --serial 0.1")
-    fraction = serial if measured is None else _measured_fraction(measured)
-    rows = law.table(fraction or 0.0, gpus)
-    limit = law.amdahl_ceiling(fraction or 0.0)
+    fraction = (serial if measured is None else measured) or 0.0
+    rows = law.table(fraction, gpus)
+    limit = law.amdahl_ceiling(fraction)
     if format_ == "json":
         plain = [{"n": r.n, "amdahl": r.amdahl, "gustafson": r.gustafson,
                   "efficiency": r.efficiency} for r in rows]  # fmt: skip
-        click.echo(json.dumps({"rows": plain, "limit": limit}, indent=2))
+        reason = "" if limit else "not bounded: nothing is serial"
+        answer = {"serial": fraction, "rows": plain, "limit": limit, "reason": reason}
+        click.echo(json.dumps(answer, indent=2))
     elif format_ == "svg":
         click.echo(curve.laws_curve([(r.n, r.amdahl, r.gustafson) for r in rows], limit))
     else:
         triples = [(r.n, r.amdahl, r.gustafson, r.efficiency) for r in rows]
-        click.echo(inspection.laws_table(fraction or 0.0, triples, limit), nl=False)
-
-
-def _measured_fraction(measured: tuple[int, float]) -> float:
-    """The Karp-Flatt serial fraction of N=SPEEDUP."""
-    n, speedup = measured
-    if n < 2 or speedup <= 0:
-        raise UsageError("--measured needs at least two GPUs and a speedup", "--measured 8=6")
-    found = law.karp_flatt(speedup, n)
-    if found is None or not 0 <= found <= 1:
-        raise UsageError(
-            f"a speedup of {speedup:g} on {n} GPUs is no case of Amdahl's law: "
-            + ("it is superlinear" if speedup > n else "more GPUs are slower than one"),
-            "check that both runs did the same work",
-        )
-    return found
+        click.echo(inspection.laws_table(fraction, triples, limit), nl=False)
 
 
 @cli.command()
@@ -368,6 +312,10 @@ def schema() -> None:
 
 def main() -> None:
     """Entry point: every failure is one sentence and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that is not UTF-8 shows ? for what it lacks, as it does for a kernel's name.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     sys.exit(run(sys.argv[1:]))
 
 

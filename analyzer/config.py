@@ -46,9 +46,9 @@ class Thresholds:
         _FIELD
         + "a step with fewer kernels than this part of the median is cut off or not recorded",
     )
-    min_steps_to_drop_edges: int = field(
+    min_steps: int = field(
         default=5,
-        metadata={"source": _FIELD + "with fewer steps the first and last are worth keeping"},
+        metadata={"source": _FIELD + "fewer steps give no interval; below it none is left out last"},
     )
     separate_run_gap_ms: float = _threshold(
         1000.0, _FIELD + "more than host clocks of one cluster differ, less than a job restarts in"

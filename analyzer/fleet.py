@@ -8,8 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,16 +74,18 @@ def _worthwhile(paths: Sequence[Path]) -> int:
 def _mapped(
     executor: Executor, paths: Sequence[Path], settings: Settings, progress: Progress
 ) -> list[Outcome]:
-    futures = {executor.submit(outcome, path, settings): path for path in paths}
     done: dict[Path, Outcome] = {}
-    for future in as_completed(futures):
-        path = futures[future]
-        try:
+    try:
+        futures = {executor.submit(outcome, path, settings): path for path in paths}
+        for future in as_completed(futures):
+            path = futures[future]
             done[path] = future.result()
-        except BrokenProcessPool as error:
-            raise AnalyzerError(
-                f"{path.name}: the process that read it was killed (out of memory?)",
-                "run again with --jobs 1, or digest the ranks where they were recorded",
-            ) from error
-        progress(path)
+            progress(path)
+    except BrokenExecutor as error:
+        # Which file it was cannot be told: all that are not done break together.
+        waiting = [path.name for path in paths if path not in done]
+        raise AnalyzerError(
+            f"a process that read {' or '.join(waiting[:3])} was killed (out of memory?)",
+            "run again with --jobs 1, or digest the ranks where they were recorded",
+        ) from error
     return [done[path] for path in paths]

@@ -11,7 +11,7 @@ from make import SCENE_NS, TraceBuilder
 from analyzer.classify.breakdown import Breakdown, classify
 from analyzer.classify.kernels import KernelRules
 from analyzer.config import Settings, Thresholds
-from analyzer.digest import RankDigest, digest
+from analyzer.digest import DeviceSpan, RankDigest, StepRecord, digest
 from analyzer.timeline.launches import Launches, link
 from analyzer.trace import kineto
 from analyzer.trace.schema import Int64, Trace
@@ -38,6 +38,11 @@ def broken_down(builder: TraceBuilder, folder: Path, start: int, end: int) -> Br
 def digested(builder: TraceBuilder, folder: Path, settings: Settings | None = None) -> RankDigest:
     """The digest of the trace."""
     return digest(builder.write(folder / "trace.json"), settings or Settings())
+
+
+def windows(found: RankDigest) -> list[StepRecord | DeviceSpan]:
+    """Every window that is split into classes: the steps, used or not, and the whole recording."""
+    return [*found.steps, found.span]
 
 
 def split(builder: TraceBuilder, folder: Path) -> dict[str, float]:

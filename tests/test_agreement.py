@@ -11,6 +11,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from analysed import windows
 from real_traces import real_trace
 from reference import (
     COMMUNICATION,
@@ -149,8 +150,8 @@ def test_every_step_splits_as_an_independent_sweep_counts_it(name: str) -> None:
             "exposed_communication": step.ns["comm_unsplit"],
             "hidden_communication": step.hidden_ns,
         }
-        ours = {state: 100 * ns / length for state, ns in ours.items()}
-        assert ours == pytest.approx({state: shares[state] for state in ours}, abs=POINTS)
+        found_shares = {state: 100 * ns / length for state, ns in ours.items()}
+        assert found_shares == pytest.approx({s: shares[s] for s in ours}, abs=POINTS)
 
 
 @pytest.mark.parametrize("name", STEPPED)
@@ -183,7 +184,7 @@ def test_all_reduces_in_the_switch_that_others_count_as_compute_are_communicatio
 @pytest.mark.parametrize("name", TRACES)
 def test_classes_of_every_window_sum_to_it(name: str) -> None:
     _, found = analysed(name)
-    for window in (*found.steps, found.span):
+    for window in windows(found):
         assert sum(window.ns.values()) == window.end - window.start
         assert min(window.ns.values()) >= 0
 

@@ -20,7 +20,7 @@ def test_every_threshold_has_a_source() -> None:
 
 
 def test_every_threshold_name_ends_in_its_unit() -> None:
-    units = ("_share", "_ratio", "_us", "_ms", "_edges")
+    units = ("_share", "_ratio", "_us", "_ms", "_steps")
     assert [name for name in Thresholds().as_dict() if not name.endswith(units)] == []
 
 
@@ -112,8 +112,8 @@ def test_a_named_file_goes_before_the_nearest(tmp_path: Path) -> None:
             "",
         ),
         (
-            "[tool.ceiling.thresholds]\nmin_steps_to_drop_edges = 2.5",
-            "pyproject.toml: thresholds.min_steps_to_drop_edges must be a whole number, not 2.5",
+            "[tool.ceiling.thresholds]\nmin_steps = 2.5",
+            "pyproject.toml: thresholds.min_steps must be a whole number, not 2.5",
             "",
         ),
         (

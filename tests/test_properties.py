@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from analysed import broken_down, digested
+from analysed import broken_down, digested, windows
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from make import AUTOGRAD, MAIN, TraceBuilder, to_micros, trace
@@ -128,16 +128,16 @@ def built(scene: Scene, unit: int = UNIT) -> TraceBuilder:
 
 def times(found: RankDigest, factor: int = 1) -> list[object]:
     """All that is measured in a digest, as times `factor` times as long would measure it."""
-    windows = [[s.end - s.start, *s.ns.values(), s.hidden_ns] for s in (*found.steps, found.span)]
+    measured = [[w.end - w.start, *w.ns.values(), w.hidden_ns] for w in windows(found)]
     causes = {c.cause: c.ns * factor for c in found.causes}
-    return [[[ns * factor for ns in window] for window in windows], causes]
+    return [[[ns * factor for ns in window] for window in measured], causes]
 
 
 @given(scene=scenes, unit=st.sampled_from([1, 777, UNIT]))
 @few
 def test_classes_tile_every_window(tmp_path: Path, scene: Scene, unit: int) -> None:
     found = digested(built(scene, unit), tmp_path)
-    for window in (*found.steps, found.span):
+    for window in windows(found):
         assert sum(window.ns.values()) == window.end - window.start
         assert min(window.ns.values()) >= 0
         assert 0 <= window.hidden_ns <= window.ns["compute"] + window.ns["optimizer"]

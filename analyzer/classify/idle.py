@@ -197,24 +197,26 @@ def host_activity(trace: Trace, launches: Launches) -> HostActivity:
     blocking = np.union1d(calls, _blocking_copies(trace, launches))
     at_work = np.flatnonzero(driving & np.isin(host.kind, (Kind.OP, Kind.RUNTIME)))
     marks = named(steps.is_mark, Kind.OP)
+    # The loader counts here only so that the interpreter right after it is bridged.
+    at_work = np.union1d(np.setdiff1d(at_work, marks), loader)
     overhead = host.rows(Kind.OVERHEAD)
     return HostActivity(
         loader=times(loader),
         profiler=times(overhead),
         allocator=times(named(kernels.is_allocator_call, Kind.RUNTIME)),
         blocking=times(blocking),
-        busy=times(np.setdiff1d(at_work, np.union1d(loader, marks))),
+        busy=times(at_work),
     )
 
 
 def _blocking_copies(trace: Trace, launches: Launches) -> Int64:
-    """Host rows of copy calls that returned only when the copy was done.
+    """Host rows of the calls that copied from or to pageable memory and had to wait.
 
-    cudaMemcpyAsync from or to pageable memory blocks although its name says otherwise.
+    cudaMemcpyAsync then blocks although its name says otherwise. A long call of another copy says
+    nothing: under the profiler those of pinned and device copies often outlast the copy, too.
     """
     device = trace.device
-    copies = np.flatnonzero((device.kind == Kind.MEMCPY) & launches.linked)
-    waited = launches.end[copies] >= device.end[copies] - CLOCK_SLACK_NS
-    overlap = launches.start[copies] < device.ts[copies]
-    long = launches.end[copies] - launches.start[copies] > CLOCK_SLACK_NS
-    return launches.row[copies[waited & overlap & long]]
+    pageable = np.array([kernels.is_pageable_copy(n) for n in trace.names], np.bool_)[device.name]
+    copies = np.flatnonzero((device.kind == Kind.MEMCPY) & pageable & launches.linked)
+    waited = launches.end[copies] - launches.start[copies] > CLOCK_SLACK_NS
+    return launches.row[copies[waited]]

@@ -172,8 +172,7 @@ class View:
         """How to confirm a fix: the threshold that `what` should fall below."""
         return (
             f"Record at least 5 steps again: {what} should fall below "
-            f"{self.both(limit * self.job.step_ns)}. Then hold it against this run with "
-            "`ceiling compare`."
+            f"{self.both(limit * self.job.step_ns)}, and the step be shorter than now."
         )
 
 

@@ -22,10 +22,10 @@ from analyzer.findings.finding import (
 
 
 def data_loading(view: View) -> Outcome:
-    """Time in which the next batch is waited for; None where no loader was recorded."""
+    """Time in which the next batch is waited for; None where that was not recorded."""
     job, limits = view.job, view.limits
     ns = job.mean_ns[DATA_LOADING]
-    if ns == 0 and not job.any(lambda e: e.loader.events):
+    if ns == 0 and not (job.any(lambda e: e.loader.events) and _idle_has_causes(view)):
         return None
     if job.share(ns) < limits.data_loading_share:
         if job.share(ns) < limits.data_hidden_share:
@@ -83,7 +83,7 @@ def _loader_places(view: View) -> list[Place]:
 def single_process_loader(view: View) -> Outcome:
     """Batches made by the training process itself, where that is waited for."""
     job, limit = view.job, view.limits.data_loading_share
-    if not job.any(lambda e: e.loader.events):
+    if not (job.any(lambda e: e.loader.events) and _idle_has_causes(view)):
         return None
     if not job.any(lambda e: e.loader.single_process):
         return Passed("Batches are made in processes of their own.")
@@ -153,10 +153,14 @@ def kernel_launch(view: View) -> Outcome:
     )
 
 
+def _idle_has_causes(view: View) -> bool:
+    """Whether waiting can be told: on the device only a gap whose work has a launch has a cause."""
+    return not view.on_device or view.job.total(lambda e: e.launches.calls) > 0
+
+
 def _launches_known(view: View) -> bool:
     """Whether idle time can be held against launches."""
-    calls = view.job.total(lambda e: e.launches.calls)
-    return view.on_device and calls > 0 and not view.graphs_lost
+    return view.on_device and _idle_has_causes(view) and not view.graphs_lost
 
 
 def _empty_queue(view: View) -> float:
@@ -229,9 +233,9 @@ def host_sync(view: View) -> Outcome:
 
 
 def allocation(view: View) -> Outcome:
-    """Idle while the host gets or returns memory; None on the host timeline."""
+    """Idle while the host gets or returns memory; None on the host or without launch records."""
     job, limit = view.job, view.limits.minor_share
-    if not view.on_device:
+    if not (view.on_device and _idle_has_causes(view)):
         return None
     ns = min(job.cause_ns("allocator"), job.mean_ns[HOST_OTHER])
     if job.share(ns) < limit:

@@ -153,8 +153,8 @@ def tiny_kernels(view: View) -> Outcome:
         so="Let torch.compile fuse them, use foreach or fused optimizers, and replace chains of "
         "element-wise operators by one.",
         check=f"Record at least 5 steps again: less than {percent(limits.tiny_kernel_share)} of "
-        f"kernels should be shorter than {limits.tiny_kernel_us:g} µs, and the step shorter in "
-        "`ceiling compare`.",
+        f"kernels should be shorter than {limits.tiny_kernel_us:g} µs, "
+        "and the step be shorter than now.",
         where=view.kernel_places(
             lambda k: (
                 k.activity <= Activity.OPTIMIZER
@@ -192,8 +192,8 @@ def compute_bound(view: View) -> Outcome:
         if memory is not None and matrix is not None and memory > matrix
         else "Lower the precision (bfloat16, FP8), compute less (no recomputing, no padding), or "
         "use more or faster GPUs.",
-        check=f"After a change the step should be shorter than {view.ms(job.step_ns)} in "
-        "`ceiling compare`.",
+        check="Record at least 5 steps again: the step should be shorter than "
+        f"{view.ms(job.step_ns)}.",
         where=view.kernel_places(lambda k: k.activity == Activity.COMPUTE),
         confidence=view.confidence(),
     )

@@ -117,7 +117,7 @@ def _table(report: Report, findings: list[Finding]) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for place, item in enumerate(findings, start=1):
         starred = sentences.lowers_ceiling(report, item)
-        ceiling = multiple(item.ceiling_after, "unbounded")
+        ceiling = sentences.ceiling_after(item)
         table.add_row(
             str(place),
             Text(shorten(item.title, 60, "...")),

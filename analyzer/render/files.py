@@ -42,9 +42,14 @@ def check(files: list[Path], *, force: bool) -> None:
         raise UsageError(f"{', '.join(existing)} exists already", "pass --force to replace it")
 
 
+def encoded(text: str) -> bytes:
+    """The text as UTF-8, with ? for what no text can hold (half of a surrogate pair)."""
+    return text.encode("utf-8", "replace")
+
+
 def write(path: Path, text: str) -> int:
     """Writes `text` as UTF-8, replacing the file only when all of it is on disk; its size."""
-    data = text.encode("utf-8", "replace")
+    data = encoded(text)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

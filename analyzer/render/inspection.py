@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from io import StringIO
 
@@ -13,6 +14,7 @@ from analyzer.render.format import clean, count, data_size, multiple, percent, s
 from analyzer.report.document import Report
 
 WIDTH = 80
+INDENT = " " * 10
 
 
 def _text(table: Table) -> str:
@@ -48,16 +50,19 @@ def render(report: Report) -> str:
         ],
     )
     size = "unknown" if run.world_size is None else str(run.world_size)
-    lines = [
+    facts = [
         f"ranks     {len(run.ranks_present)} present, world size {size}",
         f"device    {clean(run.gpu or 'not recorded')}",
         f"steps     used {_numbers(report.steps.used)}; {report.steps.rule}",
     ]
-    lines += [f"          left out {d.index}: {clean(d.why)}" for d in report.steps.dropped]
-    lines += [
+    facts += [f"          left out {d.index}: {clean(d.why)}" for d in report.steps.dropped]
+    facts += [
         f"{c.severity:9} {c.id}: {clean(c.text)}"
         + (f" Forbids: {', '.join(c.forbids)}." if c.forbids else "")
         for c in report.quality
+    ]
+    lines = [
+        line for fact in facts for line in textwrap.wrap(fact, WIDTH, subsequent_indent=INDENT)
     ]
     return used + "\n" + "\n".join(lines) + "\n"
 
@@ -75,8 +80,11 @@ def laws_table(
         [("GPUs", True), ("Amdahl", True), ("efficiency", True), ("Gustafson", True)],
         [(str(n), multiple(a), percent(e), multiple(g)) for n, a, g, e in rows],
     )
-    return (
-        f"{table}\nSerial fraction {significant(serial)}: Amdahl's limit is {multiple(limit)} "
-        "(fixed work, the fraction of one GPU).\nGustafson takes the same number as "
-        "the fraction of the run on N GPUs, whose work\ngrows with N: the columns answer different questions.\n"
+    meaning = (
+        f"Serial fraction {significant(serial)} ({significant(100 * serial)} %). "
+        "Amdahl: the work is fixed and that is the serial fraction of one GPU; "
+        f"the ceiling is {multiple(limit)}. "
+        "Gustafson: the work grows with N and that is the serial fraction on N GPUs. "
+        "The two answer different questions."
     )
+    return f"{table}\n{textwrap.fill(meaning, WIDTH)}\n"

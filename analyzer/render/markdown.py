@@ -142,7 +142,7 @@ def _findings(report: Report, findings: Sequence[Finding]) -> str:
             scale.bare(item.ms),
             percent(item.share),
             multiple(item.gain.speedup, NOT_MEASURABLE),
-            multiple(item.ceiling_after, "unbounded")
+            sentences.ceiling_after(item)
             + (r" \*" if sentences.lowers_ceiling(report, item) else ""),
             escape(item.confidence),
         ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from analyzer.render.format import (
     MODES,
     NOT_BOUNDED,
+    NOT_MEASURABLE,
     StepScale,
     duration,
     look,
@@ -99,6 +100,12 @@ def lowers_ceiling(report: Report, finding: Finding) -> bool:
     """Whether the fix removes work that scales, so that what stays is a larger share."""
     today, after = report.scaling.ceiling_today.value, finding.ceiling_after
     return today is not None and after is not None and after < today
+
+
+def ceiling_after(finding: Finding) -> str:
+    """The ceiling over today's step once the finding is fixed, or why there is none."""
+    unbounded = finding.reason == NOT_BOUNDED
+    return multiple(finding.ceiling_after, "unbounded" if unbounded else NOT_MEASURABLE)
 
 
 def findings(report: Report) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 
 from analyzer import __version__
 from analyzer.classify.classes import CLASSES, GROUPS
@@ -21,6 +22,8 @@ from analyzer.report import document as doc
 from analyzer.report.caveats import caveats
 from analyzer.scaling.predict import predict
 from analyzer.scaling.serial import (
+    NOT_BOUNDED,
+    WEAK_HAS_NO_CEILING,
     Interval,
     Mode,
     SerialFraction,
@@ -38,6 +41,9 @@ NOT_JOINED = (
     "transfer cannot be told apart and no late rank can be named"
 )
 NOT_REPLAYED = "not measurable from shares: needs a replay of the run"
+A_BOUND = "an upper bound from a share has no interval"
+NOTHING_LEFT = "nothing else is measured"
+NO_BOUND = "shares cannot tell what fixing this is worth"
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,7 @@ def build(
         breakdown=_breakdown(job),
         scaling=_scaling(job, serial_fraction(per_step, setting), setting, request),
         whatif=_whatif(job),
-        findings=[_finding(f, ceiling) for f, ceiling in ranked.findings],
+        findings=[_finding(f, ceiling, request.mode) for f, ceiling in ranked.findings],
         idle=_idle(job),
         ranks=doc.Ranks(
             late=[], clock=doc.Clock(aligned=None, residual_us=None), pop={}, reason=NOT_JOINED
@@ -106,7 +112,7 @@ def _run(job: Job, files: Sequence[doc.InputFile], label: str) -> doc.Run:
         return any(said) if said else None
 
     return doc.Run(
-        label=label,
+        label=_encodable(label),
         world_size=job.world_size,
         ranks_present=job.ranks,
         hosts=sorted({m.host for m in metas if m.host}),
@@ -119,8 +125,13 @@ def _run(job: Job, files: Sequence[doc.InputFile], label: str) -> doc.Run:
             record_shapes=flag("record_shapes"),
         ),
         strategy=[],
-        files=list(files),
+        files=[replace(file, name=_encodable(file.name)) for file in files],
     )
+
+
+def _encodable(name: str) -> str:
+    """The name as Unicode: a file's may hold bytes that are no UTF-8, and JSON cannot."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _steps(job: Job) -> doc.Steps:
@@ -134,7 +145,7 @@ def _steps(job: Job) -> doc.Steps:
                 dropped.setdefault(step.index, "not recorded on every rank")
     wall = job.per_step.sum(axis=1)
     mean = float(wall.mean())
-    half, _ = half_width(wall / mean - 1.0)
+    half, reason = half_width(wall / mean - 1.0)
     return doc.Steps(
         used=[step.number for step in job.steps],
         dropped=[doc.DroppedStep(index=i, why=why) for i, why in sorted(dropped.items())],
@@ -144,6 +155,7 @@ def _steps(job: Job) -> doc.Steps:
             lo=None if half is None else mean * (1.0 - half) / NS_PER_MS,
             hi=None if half is None else mean * (1.0 + half) / NS_PER_MS,
             n=len(wall),
+            reason=reason,
         ),
         rule=job.members[0].digest.step_rule,
     )
@@ -195,7 +207,8 @@ def _scaling(job: Job, serial: SerialFraction, setting: Setting, request: Reques
     def duration(step_ns: float) -> float | None:
         return None if today is None else today * step_ns / job.step_ns
 
-    limit = curve.limit.ceiling_today
+    limit = curve.limit
+    unknown = serial.f.value is None or serial.s.value is None
     return doc.Scaling(
         mode=serial.mode,
         n=serial.n,
@@ -223,7 +236,12 @@ def _scaling(job: Job, serial: SerialFraction, setting: Setting, request: Reques
         ],
         duration=None
         if today is None
-        else doc.Duration(today_s=today, ceiling_s=None if limit is None else today / limit),
+        else doc.Duration(
+            today_s=today,
+            ceiling_s=limit.ceiling_today and today / limit.ceiling_today,
+            reason=limit.reason,
+        ),
+        reason=(serial.f.reason or serial.s.reason) if unknown else "",
     )
 
 
@@ -249,7 +267,7 @@ def _whatif(job: Job) -> doc.WhatIf:
             return doc.Edit(id=name, step_ms=None, speedup=None, reason=NOT_REPLAYED)
         ns = sum(job.mean_ns[c] for c in removed)
         if ns >= job.step_ns:
-            return doc.Edit(id=name, step_ms=0.0, speedup=None, reason="nothing else is measured")
+            return doc.Edit(id=name, step_ms=0.0, speedup=None, reason=NOTHING_LEFT)
         return doc.Edit(
             id=name,
             step_ms=(job.step_ns - ns) / NS_PER_MS,
@@ -258,17 +276,26 @@ def _whatif(job: Job) -> doc.WhatIf:
         )
 
     edits = [edit(name, removed) for name, removed in EDITS.items()]
-    return doc.WhatIf(basis="share", replay_error=None, edits=edits)
+    return doc.WhatIf(basis="share", replay_error=None, edits=edits, reason=NOT_REPLAYED)
 
 
-def _finding(finding: Finding, ceiling_after: float | None) -> doc.Finding:
+def _finding(finding: Finding, ceiling_after: float | None, mode: Mode) -> doc.Finding:
+    bound = finding.speedup_bound
+    no_bound = NO_BOUND if finding.saved_ns is None else NOTHING_LEFT
+    no_ceiling = WEAK_HAS_NO_CEILING if mode == "weak" else NOT_BOUNDED
     return doc.Finding(
         id=finding.id,
         title=finding.title,
         class_=finding.time_class,
         ms=finding.ns / NS_PER_MS,
         share=finding.share,
-        gain=doc.Gain(speedup=finding.speedup_bound, lo=None, hi=None, basis="share"),
+        gain=doc.Gain(
+            speedup=bound,
+            lo=None,
+            hi=None,
+            basis="share",
+            reason=no_bound if bound is None else A_BOUND,
+        ),
         whatif=finding.whatif,
         ceiling_after=ceiling_after,
         because=finding.because,
@@ -279,6 +306,7 @@ def _finding(finding: Finding, ceiling_after: float | None) -> doc.Finding:
             for name, ns, count in finding.where
         ],
         confidence=finding.confidence,
+        reason="" if ceiling_after else no_ceiling if finding.removes else NO_BOUND,
     )
 
 
@@ -310,6 +338,7 @@ def _collectives(job: Job) -> list[doc.Collective]:
             exposed_ms=c.exposed_ns / NS_PER_MS,
             algbw_gbs=None,
             busbw_gbs=None,
+            reason=NOT_JOINED,
         )
         for c in job.collectives
     ]

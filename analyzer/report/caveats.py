@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from analyzer.classify.kernels import Activity
 from analyzer.config import Thresholds
+from analyzer.findings.finding import View, percent
 from analyzer.ranks.pool import Job
 from analyzer.report.document import Caveat
 from analyzer.timeline.steps import RULE_WHOLE
@@ -32,13 +33,16 @@ class Rule:
 
 
 def caveats(job: Job, notes: Sequence[str], limits: Thresholds) -> list[Caveat]:
-    """All caveats, the worst first; `notes` are remarks on which file is which rank."""
+    """All caveats, the worst first; `notes` say whose rank was guessed."""
     found = [
         Caveat(id=rule.id, severity=rule.severity, text=text, forbids=list(rule.forbids))
         for rule in RULES
         if (text := rule.text(job, limits))
     ]
-    found += [Caveat(id="rank-by-order", severity="warning", text=n, forbids=[]) for n in notes]
+    found += [
+        Caveat(id="rank-by-order", severity="warning", text=n, forbids=["which rank is which"])
+        for n in notes
+    ]
     order = ("error", "warning", "info")
     return sorted(found, key=lambda c: order.index(c.severity))
 
@@ -99,6 +103,16 @@ def _missing_ranks(job: Job, limits: Thresholds) -> str:
     )
 
 
+def _one_rank(job: Job, limits: Thresholds) -> str:
+    alone = len(job.ranks) == 1 and job.world_size is None
+    if not alone or not (job.collectives or job.group_ns["communication"]):
+        return ""
+    return (
+        "One rank of a run that communicates: all numbers are of this rank, and others may wait "
+        "for it or it for them."
+    )
+
+
 def _not_joined(job: Job, limits: Thresholds) -> str:
     if len(job.ranks) < 2 or not job.group_ns["communication"]:
         return ""
@@ -131,7 +145,7 @@ def _no_marks(job: Job, limits: Thresholds) -> str:
 
 def _few_steps(job: Job, limits: Thresholds) -> str:
     n = len(job.steps)
-    if n < 2 or n >= limits.min_steps_to_drop_edges:
+    if n < 2 or n >= limits.min_steps:
         return ""
     return f"Only {n} steps could be used: no interval can be given."
 
@@ -176,7 +190,9 @@ def _profiler(job: Job, limits: Thresholds) -> str:
     share = job.share(job.total(lambda e: e.host.profiler_ns))
     if share < limits.profiler_overhead_share:
         return ""
-    return f"The profiler's own work takes {share:.0%} of the step: time the run without it too."
+    return (
+        f"The profiler's own work takes {percent(share)} of the step: time the run without it too."
+    )
 
 
 def _unlinked(job: Job, limits: Thresholds) -> str:
@@ -185,7 +201,7 @@ def _unlinked(job: Job, limits: Thresholds) -> str:
     if share < UNLINKED_SHARE:
         return ""
     return (
-        f"{share:.0%} of the device work has no launch record (launched before the recording, "
+        f"{percent(share)} of the device work has no launch record (launched before the recording, "
         "or lost): it counts as work, but idle time before it stays unexplained."
     )
 
@@ -221,7 +237,8 @@ def _unexplained(job: Job, limits: Thresholds) -> str:
     share = job.share(job.mean_ns["unexplained"])
     if share < limits.unexplained_share:
         return ""
-    return f"{share:.0%} of the step is idle time that the trace does not explain."
+    time = "idle time" if job.timeline == "device" else "time"
+    return f"{percent(share)} of the step is {time} that the trace does not explain."
 
 
 def _fused(job: Job, limits: Thresholds) -> str:
@@ -250,15 +267,8 @@ def _graphs(job: Job, limits: Thresholds) -> str:
     return "Work launched as graphs has one launch for many kernels: launch times are per graph."
 
 
-def under_recorded(job: Job) -> bool:
-    """Whether fewer than half of the graph launches have any recorded work."""
-    calls = sum(m.digest.evidence.launches.graph_calls for m in job.members)
-    recorded = sum(m.digest.evidence.launches.graph_calls_recorded for m in job.members)
-    return recorded * 2 < calls
-
-
 def _graphs_lost(job: Job, limits: Thresholds) -> str:
-    if not under_recorded(job):
+    if not View(job, limits).graphs_lost:
         return ""
     return (
         "Most graph launches have no recorded work: the device was busier than shown, and "
@@ -301,6 +311,7 @@ RULES = (
     Rule("no-device-work", "warning", ("device time", "launch overhead"), _no_device),
     Rule("several-devices", "warning", ("per-device idle time",), _devices),
     Rule("ranks-missing", "warning", ("waits between ranks", "late ranks"), _missing_ranks),
+    Rule("one-rank", "warning", ("waits between ranks", "late ranks"), _one_rank),
     Rule("ranks-not-joined", "info", ("wait against transfer", "late ranks"), _not_joined),
     Rule("world-size-unknown", "info", (), _world_size),
     Rule("steps-differ", "warning", ("comparison of ranks step by step",), _steps_differ),

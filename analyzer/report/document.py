@@ -1,11 +1,13 @@
 """The one document every painting is made from: plain values, versioned, JSON both ways.
 
 Times are milliseconds, shares are fractions of the step, speedups are multiples. A number that
-cannot be known is `None` and the `reason` beside it says why; it is never 0.
+cannot be known is `None` and the `reason` beside or around it says why; it is never 0. What a trace
+may leave unsaid about the run (flags, versions, sizes) is `None` too.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -88,13 +90,17 @@ class DroppedStep(Part, frozen=True, kw_only=True):
 
 
 class WallTime(Part, frozen=True, kw_only=True):
-    """Step time over `n` steps (each the mean over ranks), with a 95 % interval of the mean."""
+    """Step time over `n` steps (each the mean over ranks), with a 95 % interval of the mean.
+
+    `reason` says why there is no interval.
+    """
 
     mean: float
     median: float
     lo: float | None
     hi: float | None
     n: int
+    reason: str = ""
 
 
 class Steps(Part, frozen=True, kw_only=True):
@@ -163,15 +169,17 @@ class Prediction(Part, frozen=True, kw_only=True):
 
 
 class Duration(Part, frozen=True, kw_only=True):
-    """The whole run: as given (today), and at the ceiling; None at the ceiling if unbounded."""
+    """The whole run: as given (today), and at the ceiling; `reason` says why there is none."""
 
     today_s: float
     ceiling_s: float | None
+    reason: str = ""
 
 
 class Scaling(Part, frozen=True, kw_only=True):
     """Serial fraction and ceilings. `f`: share of today's step that does not shrink with more GPUs
     (measured at `n`); `s` = 1-P: the same on one GPU. Ceilings: 1/f against today, 1/s against one.
+    `reason` says why other numbers here are null.
     """
 
     mode: str
@@ -188,6 +196,7 @@ class Scaling(Part, frozen=True, kw_only=True):
     assumptions: list[str]
     predict: list[Prediction]
     duration: Duration | None = None
+    reason: str = ""
 
 
 class Edit(Part, frozen=True, kw_only=True):
@@ -203,35 +212,43 @@ class Edit(Part, frozen=True, kw_only=True):
 
 
 class WhatIf(Part, frozen=True, kw_only=True):
-    """All edits. basis: "replay" or "share"; `replay_error` is None without a replay."""
+    """All edits. basis: "replay" or "share"; `reason` says why there is no error or interval."""
 
     basis: str
     replay_error: float | None
     edits: list[Edit]
+    reason: str = ""
 
 
 class Gain(Part, frozen=True, kw_only=True):
-    """What fixing the finding is worth. basis "share" is an upper bound, not a gain."""
+    """What fixing the finding is worth. basis "share" is an upper bound, not a gain.
+
+    `reason` says why a field is null.
+    """
 
     speedup: float | None
     lo: float | None
     hi: float | None
     basis: str
+    reason: str = ""
 
 
 class Place(Part, frozen=True, kw_only=True):
-    """Where the time is: a kernel, op or annotation, with its time per step."""
+    """Where the time is: a kernel, op or annotation, with its time and occurrences per step.
+
+    `count` is None where the name was only seen beside that time.
+    """
 
     name: str
     ms: float
-    count: float
+    count: float | None
 
 
 class Finding(Part, frozen=True, kw_only=True):
     """One bottleneck: title is the claim; because, so and check are sentences.
 
     `ms` per step and `share` of the step; `class` is the time class it lives in, and
-    `ceiling_after` what 1/f becomes when it is fixed (None: not bounded by this trace).
+    `ceiling_after` what 1/f becomes when it is fixed; `reason` says why it is null.
     """
 
     id: str
@@ -247,6 +264,7 @@ class Finding(Part, frozen=True, kw_only=True):
     check: str
     where: list[Place]
     confidence: str
+    reason: str = ""
 
 
 class Clock(Part, frozen=True, kw_only=True):
@@ -275,7 +293,7 @@ class Ranks(Part, frozen=True, kw_only=True):
 
 
 class Collective(Part, frozen=True, kw_only=True):
-    """Collectives of one kind and group, per rank and step; None is "not measurable"."""
+    """Collectives of one kind and group, per rank and step; `reason` says what was not measured."""
 
     kind: str
     group: str
@@ -288,6 +306,7 @@ class Collective(Part, frozen=True, kw_only=True):
     exposed_ms: float
     algbw_gbs: float | None
     busbw_gbs: float | None
+    reason: str = ""
 
 
 class Kernel(Part, frozen=True, kw_only=True):
@@ -358,6 +377,15 @@ def loads(text: bytes, name: str = "report.json") -> Report:
         raise UnusableInput(
             f"{name}: not a report of this program ({error})", "give a report.json or traces"
         ) from error
+
+
+def read(path: Path) -> Report:
+    """The report in a file; UnusableInput when it cannot be read or is no report."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise UnusableInput(f"{path.name}: cannot be read ({error.strerror or error})") from error
+    return loads(text, path.name)
 
 
 def schema() -> dict[str, Any]:

@@ -173,7 +173,7 @@ def _drop_edges(why: list[str], thresholds: Thresholds) -> None:
     # Steps before it without device work do not tell when the device got free (pytorch #192021).
     if len(good) >= 3:
         why[good[0]] = "first recorded step: it starts with work that was not recorded"
-    if len(good) >= thresholds.min_steps_to_drop_edges and good[-1] == len(why) - 1:
+    if len(good) >= thresholds.min_steps + 2 and good[-1] == len(why) - 1:
         why[-1] = "last profiled step: its end may be cut by the end of the recording"
 
 

@@ -76,8 +76,8 @@ class Columns:
         self._names = Interned()
         self._threads = Interned()
         self._streams = Interned()
-        self._host: list[tuple[Any, ...]] = []
-        self._device: list[tuple[Any, ...]] = []
+        self._host: list[list[Any]] = [[np.zeros(0, t)] for t in _HOST]
+        self._device: list[list[Any]] = [[np.zeros(0, t)] for t in _DEVICE]
         self._collectives: dict[int, CollectiveArgs] = {}
         self._device_rows = 0
         self._begin()
@@ -102,44 +102,40 @@ class Columns:
                             else a.connection if a.correlation == NO_ID else a.correlation
                             for e in events]  # fmt: skip
 
-    def add_device(self, events: list[Any]) -> None:
-        """Gathers the device events of one block."""
+    def add_device(self, events: list[Any], no_args: Arguments) -> None:
+        """Gathers the device events of one block; `no_args` stands in where an event has none."""
         names, streams = self._names, self._streams
+        args: list[Any] = [e.args or no_args for e in events]
         at = len(self._device_name)
         self._device_name += [names[e.name] for e in events]
-        for row, event in enumerate(events, at):
-            args = event.args
-            if args is None:
-                self._stream.append(streams[event.tid])
-                self._gpu.append(event.pid)
-                self._device_link.append(NO_ID)
-                self._nbytes.append(NO_ID)
-                continue
-            self._stream.append(streams[_stream(args, event.tid)])
-            self._gpu.append(event.pid if args.device is None else args.device)
-            link = args.correlation
-            self._device_link.append(args.connection if link == NO_ID else link)
-            self._nbytes.append(args.nbytes)
-            if args.collective is not None:
-                self._said.append((row, _collective(args)))
+        self._stream += [streams[_other_stream(a, e.tid) if a.stream is None else a.stream]
+                         for a, e in zip(args, events, strict=True)]  # fmt: skip
+        self._gpu += [e.pid if a.device is None else a.device
+                      for a, e in zip(args, events, strict=True)]  # fmt: skip
+        self._device_link += [a.connection if a.correlation == NO_ID else a.correlation
+                              for a in args]  # fmt: skip
+        self._nbytes += [a.nbytes for a in args]
+        self._said += [(row, _collective(a)) for row, a in enumerate(args, at)
+                       if a.collective is not None]  # fmt: skip
 
     def settle(self, ts: Int64, dur: Int64, kind: Int8, good: Bool) -> None:
         """Makes arrays of what was gathered, the `good` rows of it; times in ns, in file order."""
         on_device = kind <= LAST_DEVICE_KIND
-        for device, tables, columns in (
-            (False, self._host, (_ids(self._host_name), _ids(self._thread),
-                                 integers(self._host_link))),
-            (True, self._device, (_ids(self._device_name), _ids(self._stream), _gpus(self._gpu),
-                                  integers(self._device_link), integers(self._nbytes))),
-        ):  # fmt: skip
-            mine = on_device == device
-            keep = good[mine]
-            chosen = mine & good
-            tables.append((ts[chosen], dur[chosen], kind[chosen], *(c[keep] for c in columns)))
+        host = _ids(self._host_name), _ids(self._thread), integers(self._host_link)
+        device = (_ids(self._device_name), _ids(self._stream), _gpus(self._gpu),
+                  integers(self._device_link), integers(self._nbytes))  # fmt: skip
+        for mine, table, gathered in (
+            (~on_device, self._host, host),
+            (on_device, self._device, device),
+        ):
+            chosen, keep = mine & good, good[mine]
+            times = ts[chosen], dur[chosen], kind[chosen]
+            for parts, part in zip(table, (*times, *(c[keep] for c in gathered)), strict=True):
+                parts.append(part)
         good = good[on_device]
         row = (self._device_rows + np.cumsum(good) - 1).tolist()
         self._collectives |= {row[i]: said for i, said in self._said if good[i]}
-        self._device_rows += len(self._device[-1][0])
+        self._device_rows += int(np.count_nonzero(good))
         self._begin()
 
     def finish(self, meta: TraceMeta, base_ns: int) -> Trace:
@@ -161,36 +157,42 @@ class Columns:
         )
 
     def _host_table(self, base_ns: int) -> HostEvents:
-        columns = _joined(self._host, _HOST)
+        columns = _joined(self._host)
         # Parents before their children where both start together.
-        order = np.lexsort((-columns[1], columns[0]))
-        ts, dur, kind, name, thread, correlation = (c[order] for c in columns)
-        return HostEvents(ts + base_ns, dur, kind, name, thread, correlation)
+        _arrange(columns, np.lexsort((-columns[1], columns[0])))
+        columns[0] += base_ns
+        return HostEvents(*columns)
 
     def _device_table(self, base_ns: int, names: list[str]) -> tuple[DeviceEvents, Int64]:
-        columns = _joined(self._device, _DEVICE)
+        columns = _joined(self._device)
         idle = [i for i, n in enumerate(names) if n in NOT_WORK]
         work = np.flatnonzero(~np.isin(columns[3], idle))
         order = work[np.argsort(columns[0][work], kind="stable")]
-        ts, dur, kind, name, stream, device, correlation, nbytes = (c[order] for c in columns)
-        table = DeviceEvents(ts + base_ns, dur, kind, name, stream, device, correlation, nbytes)
-        return table, order
+        _arrange(columns, order)
+        columns[0] += base_ns
+        return DeviceEvents(*columns), order
 
 
-def _joined(tables: list[tuple[Any, ...]], types: tuple[Any, ...]) -> list[Any]:
-    """One array per column; `tables` is emptied, so that the rows are not held twice for long."""
-    empty = tuple(np.zeros(0, t) for t in types)
-    columns = [np.concatenate(parts) for parts in zip(empty, *tables, strict=True)]
-    tables.clear()
+def _joined(table: list[list[Any]]) -> list[Any]:
+    """One array per column. The parts go as they are joined: no more than one column is double."""
+    columns = []
+    for parts in table:
+        columns.append(np.concatenate(parts))
+        parts.clear()
     return columns
 
 
-def _stream(args: Arguments, track: Any) -> Any:
-    """The stream; XPU names a queue, Ascend has "Stream Id", the oldest exporter uses the track."""
-    for value in (args.stream, args.queue, args.stream_id):
-        if value is not None:
-            return value
-    return track
+def _arrange(columns: list[Any], order: Int64) -> None:
+    """Puts the rows of each column in this order, one column at a time for the same reason."""
+    for i, column in enumerate(columns):
+        columns[i] = column[order]
+
+
+def _other_stream(args: Arguments, track: Any) -> Any:
+    """XPU names a queue, Ascend writes "Stream Id"; the oldest exporter has the track alone."""
+    if args.queue is not None:
+        return args.queue
+    return track if args.stream_id is None else args.stream_id
 
 
 def _ids(numbers: list[int]) -> npt.NDArray[np.int32]:

@@ -59,6 +59,9 @@ class Args(msgspec.Struct, gc=False, rename={"stream_id": "Stream Id", "queue": 
     sequence: Any = None
 
 
+_NO_ARGS = Args()
+
+
 class Event(msgspec.Struct, gc=False):
     """One event with its times as numbers; text where the exporter quotes them."""
 
@@ -152,8 +155,10 @@ class _Loader:
         else:
             self._ts += [e.ts for e in spans]
             self._dur += [e.dur for e in spans]
-        self._columns.add_host(list(compress(spans, map(self._on_host.__getitem__, category))))
-        self._columns.add_device(list(compress(spans, map(self._on_device.__getitem__, category))))
+        on_host = compress(spans, map(self._on_host.__getitem__, category))
+        on_device = compress(spans, map(self._on_device.__getitem__, category))
+        self._columns.add_host(list(on_host))
+        self._columns.add_device(list(on_device), _NO_ARGS)
         if len(self._category) >= BATCH:
             self._settle()
 

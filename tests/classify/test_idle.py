@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from analysed import broken_down, causes, digested, spans, split
-from make import MAIN, TraceBuilder, trace
+from make import MAIN, OLD, TraceBuilder, trace
 
 from analyzer.classify.classes import CLASSES
 from analyzer.classify.idle import CAUSES
@@ -79,6 +79,28 @@ def test_operators_inside_the_loader_are_the_loaders(tmp_path: Path) -> None:
     assert causes(late, tmp_path) == {"loader": 295, "launch_call": 3, "launch_latency": 2}
 
 
+def test_memory_calls_inside_the_loader_are_the_loaders(tmp_path: Path) -> None:
+    late = scene().loader(50, 400).runtime("cudaHostAlloc", 110, 300)
+    late.kernel("next", 400, 500, launch=(395, 398))
+    assert causes(late, tmp_path) == {"loader": 295, "launch_call": 3, "launch_latency": 2}
+
+
+def test_the_interpreter_after_a_long_wait_for_a_batch_is_dispatch(tmp_path: Path) -> None:
+    late = scene().loader(50, 2000).kernel("next", 2310, 2400, launch=(2300, 2305))
+    assert causes(late, tmp_path) == {
+        "loader": 1900,
+        "dispatch": 300,
+        "launch_call": 5,
+        "launch_latency": 5,
+    }
+
+
+def test_a_step_mark_is_no_work_of_the_host(tmp_path: Path) -> None:
+    late = trace(dialect=OLD).kernel("first", 0, 100, launch=(-20, -15)).step(1, -20, 6200)
+    late.kernel("next", 6110, 6200, launch=(6100, 6105))
+    assert causes(late, tmp_path)["host_unknown"] == 6000
+
+
 def test_a_loader_behind_a_busy_device_costs_nothing(tmp_path: Path) -> None:
     busy = trace().kernel("first", 0, 9000, launch=(-20, -15)).loader(100, 8100)
     busy.kernel("next", 9000, 18000, launch=(8200, 8205))
@@ -111,6 +133,15 @@ def test_a_blocking_call_that_returned_long_before_is_not_to_blame(tmp_path: Pat
     assert causes(late, tmp_path) == {"dispatch": 50, "launch_call": 5, "launch_latency": 5}
 
 
+@pytest.mark.parametrize(("returned", "cause"), [(91, "sync"), (89, "dispatch")])
+def test_host_and_device_clocks_may_differ_by_ten_microseconds(
+    tmp_path: Path, returned: int, cause: str
+) -> None:
+    drained = scene().sync(20, returned).op("aten::add", 91, 160)
+    drained.kernel("next", 160, 200, launch=(150, 155))
+    assert causes(drained, tmp_path) == {cause: 50, "launch_call": 5, "launch_latency": 5}
+
+
 def test_a_blocking_call_on_an_empty_queue_drained_nothing(tmp_path: Path) -> None:
     late = scene().op("aten::add", 80, 160).sync(120, 130)
     late.kernel("next", 160, 200, launch=(150, 155))
@@ -134,10 +165,19 @@ def test_a_copy_that_returns_when_it_is_done_blocks_like_a_synchronise(tmp_path:
     assert causes(item, tmp_path) == {"sync": 60, "launch_call": 5, "launch_latency": 5}
 
 
-def test_a_copy_that_returns_at_once_does_not_block(tmp_path: Path) -> None:
-    pinned = scene().copy("Memcpy DtoH (Device -> Pinned)", 100, 110, launch=(20, 25))
-    pinned.op("aten::add", 30, 180).kernel("next", 180, 200, launch=(170, 175))
-    assert causes(pinned, tmp_path) == {"dispatch": 60, "launch_call": 5, "launch_latency": 5}
+@pytest.mark.parametrize(
+    ("copy", "call"),
+    [
+        pytest.param("Memcpy DtoH (Device -> Pageable)", (20, 45), id="returned before"),
+        pytest.param("Memcpy DtoH (Device -> Pageable)", (100, 109), id="did not have to wait"),
+        pytest.param("Memcpy HtoD (Pinned -> Device)", (80, 125), id="long call, pinned"),
+        pytest.param("Memcpy DtoD (Device -> Device)", (80, 125), id="long call, on the device"),
+    ],
+)
+def test_other_copies_do_not_block(tmp_path: Path, copy: str, call: tuple[int, int]) -> None:
+    queued = scene().copy(copy, 100, 110, launch=call)
+    queued.op("aten::add", 90, 180).kernel("next", 180, 200, launch=(170, 175))
+    assert causes(queued, tmp_path) == {"dispatch": 60, "launch_call": 5, "launch_latency": 5}
 
 
 @pytest.mark.parametrize("call", ["cudaMalloc", "cudaFree", "cudaHostAlloc", "hipMalloc"])

@@ -70,6 +70,13 @@ def test_a_loader_that_was_not_recorded_is_not_called_fine() -> None:
     assert single_process_loader(view(job())) is None
 
 
+def test_nothing_passes_as_hidden_where_idle_time_has_no_launches_to_blame() -> None:
+    blind = view(job(unexplained=80.0, facts={"loader": SINGLE, "calls": 0}))
+    assert data_loading(blind) is None
+    assert single_process_loader(blind) is None
+    assert allocation(blind) is None
+
+
 def test_the_rank_that_alone_waits_for_its_loader_is_named() -> None:
     ranks = [{"data_loading": 3.0}] * 3 + [{"data_loading": 60.0}]
     finding = told(data_loading(view(job(ranks, facts={"loader": MULTI}))))

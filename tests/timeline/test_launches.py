@@ -107,10 +107,21 @@ def test_ops_of_other_threads_launched_nothing(tmp_path: Path) -> None:
     assert ops_of(scene, tmp_path) == [None]
 
 
-def test_an_op_that_has_ended_or_has_no_length_is_around_nothing(tmp_path: Path) -> None:
-    scene = trace().op("aten::add", 0, 20).op("aten::detach", 20, 20)
-    scene.kernel("gemm", 60, 90, launch=(20, 25))
+def test_an_op_that_has_ended_is_around_nothing(tmp_path: Path) -> None:
+    scene = trace().op("aten::add", 0, 20).kernel("gemm", 60, 90, launch=(20, 25))
     assert ops_of(scene, tmp_path) == [None]
+
+
+def test_an_op_without_length_is_around_nothing(tmp_path: Path) -> None:
+    scene = trace().op("aten::add", 0, 50).op("aten::detach", 10, 10)
+    scene.kernel("gemm", 60, 90, launch=(20, 25))
+    assert ops_of(scene, tmp_path) == ["aten::add"]
+
+
+def test_a_range_that_overlaps_without_nesting_is_not_named_after_its_end(tmp_path: Path) -> None:
+    scene = trace().op("async", 0, 10).op("aten::add", 8, 12)
+    scene.kernel("gemm", 60, 90, launch=(11, 12))
+    assert ops_of(scene, tmp_path) != ["async"]
 
 
 def test_work_without_a_launch_has_no_op(tmp_path: Path) -> None:

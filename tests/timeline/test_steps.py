@@ -77,8 +77,9 @@ def test_launches_of_the_autograd_thread_belong_to_the_step_around_them(tmp_path
         (2, {}),
         (3, {0: FIRST}),
         (4, {0: FIRST}),
-        (5, {0: FIRST, 4: LAST}),
-        (6, {0: FIRST, 5: LAST}),
+        (5, {0: FIRST}),
+        (6, {0: FIRST}),
+        (7, {0: FIRST, 6: LAST}),
     ],
 )
 def test_edge_steps_are_left_out_where_enough_remain(
@@ -133,6 +134,22 @@ def test_marks_that_hold_no_launches_are_no_steps(tmp_path: Path) -> None:
     assert not found.marked
 
 
+@pytest.mark.parametrize(("outside", "marked"), [(5, True), (6, False)])
+def test_steps_need_half_of_the_work_to_be_launched_in_their_marks(
+    tmp_path: Path, outside: int, marked: bool
+) -> None:
+    scene = job(5)
+    for i in range(outside):
+        scene.kernel("outside", 2000 + 10 * i, 2005 + 10 * i, launch=(1500 + i, 1501 + i))
+    assert digested(scene, tmp_path).marked is marked
+
+
+def test_a_step_without_device_work_lasts_to_the_end_of_its_mark(tmp_path: Path) -> None:
+    found = digested(job(5, 0, 5), tmp_path)
+    assert windows(found) == {0: (0, 600), 1: (600, 2000), 2: (2000, 2600)}
+    assert dropped(found) == {1: EMPTY}
+
+
 def test_any_annotation_can_mark_steps(tmp_path: Path) -> None:
     scene = job(5, 5, 5)
     for number in (70, 71):
@@ -162,10 +179,32 @@ def test_old_exporters_mark_steps_with_an_operator(tmp_path: Path) -> None:
     assert windows(digested(scene, tmp_path))[2] == (1600, 2600)
 
 
-def test_the_first_window_begins_when_older_work_is_done(tmp_path: Path) -> None:
-    scene = trace().kernel("of the step before", 0, 1080)
+def test_a_mark_inside_a_mark_is_the_same_step(tmp_path: Path) -> None:
+    scene = job(5, 5)
+    scene.annotation("iteration", 0, 1000).annotation("iteration", 5, 900)
+    scene.annotation("iteration", 1000, 2000)
+    found = digested(scene, tmp_path, Settings(step_pattern="^iteration$"))
+    assert windows(found) == {0: (0, 600), 1: (600, 1600)}
+
+
+def test_a_number_that_comes_again_is_the_same_step(tmp_path: Path) -> None:
+    scene = job(5, 5).annotation("ProfilerStep#0", 2000, 2100)
+    assert windows(digested(scene, tmp_path)) == {0: (0, 600), 1: (600, 1600)}
+
+
+@pytest.mark.parametrize("launch", [None, (900, 905)])
+def test_the_first_window_begins_when_older_work_is_done(
+    tmp_path: Path, launch: tuple[int, int] | None
+) -> None:
+    scene = trace().kernel("of the step before", 0, 1080, launch=launch)
     step(scene, 1)
     assert windows(digested(scene, tmp_path)) == {1: (1080, 1600)}
+
+
+def test_the_first_window_begins_with_its_own_work_at_the_latest(tmp_path: Path) -> None:
+    scene = trace().kernel("of the step before", 0, 1150, stream=9)
+    step(scene, 1)
+    assert windows(digested(scene, tmp_path)) == {1: (1100, 1600)}
 
 
 def test_the_first_window_begins_at_its_mark_on_an_idle_device(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -148,3 +149,19 @@ def test_spans_without_category_are_not_work(tmp_path: Path) -> None:
     found = one(tmp_path, kernel("1").replace('"cat": "kernel", ', ""))
     assert found.meta.categories[-1] == Category("", 1, 2500, known=False)
     assert not len(found.device)
+
+
+def test_memory_does_not_grow_with_what_is_left_out(tmp_path: Path) -> None:
+    def peak(frames: int) -> int:
+        made = trace().op("aten::mm", 0, 1)
+        made.events += [
+            '{"ph": "X", "cat": "python_function", "name": "f", "ts": 1, "dur": 2}'
+        ] * frames
+        path = made.write(tmp_path / "t.json.gz")
+        tracemalloc.start()
+        kineto.read(path)
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    assert peak(80_000) < 1.05 * peak(40_000)

@@ -1,0 +1,199 @@
+"""Each defect of the data is told, and only where it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from make import TraceBuilder, trace
+from runs import GEMM, STEP, add_step, healthy, loaded
+
+from analyzer.config import Thresholds
+from analyzer.findings.glossary import entry
+from analyzer.report.caveats import RULES, caveats
+from analyzer.report.document import Caveat
+
+Files = Mapping[str, TraceBuilder | str]
+
+
+def told(folder: Path, files: Files) -> list[Caveat]:
+    job = loaded(folder, files)
+    return caveats(job.job, job.notes, Thresholds())
+
+
+def alone(*, without: tuple[str, ...] = ("collectives",), steps: range = range(1, 8)) -> Files:
+    return {"rank0.json": healthy(0, 1, steps=steps, without=without)}
+
+
+def changed(change: Callable[[TraceBuilder], object]) -> Files:
+    """The healthy run with something added to rank 1."""
+    second = healthy(1)
+    change(second)
+    return {"rank0.json": healthy(0), "rank1.json": second}
+
+
+def cut(text: str) -> str:
+    return text[: text.rindex('"dur"')]
+
+
+def graph_launched(built: TraceBuilder) -> TraceBuilder:
+    """Seven steps of two kernels launched by one call each."""
+    for k in range(7):
+        at = k * STEP
+        built.step(k + 1, at, at + STEP).loader(at, at + 5)
+        graph = {"launch": (at + 10, at + 15), "call": "cudaGraphLaunch", "correlation": 900 + k}
+        built.kernel(GEMM, at + 20, at + 520, **graph)
+        built.kernel(GEMM, at + 520, at + 1020, correlation=900 + k)
+    return built
+
+
+def idle_third(built: TraceBuilder) -> TraceBuilder:
+    """A third of every step passes without any record of what the host did."""
+    for k in range(7):
+        at = k * 3000
+        built.step(k + 1, at, at + 3000).loader(at, at + 1).op("aten::linear", at + 1000, at + 1010)
+        built.kernel(GEMM, at + 1020, at + 3000, launch=(at + 1010, at + 1015))
+    return built
+
+
+def exposed(built: TraceBuilder) -> TraceBuilder:
+    """A tenth of every step is an all-reduce with nothing beside it."""
+    for k in range(7):
+        at = k * STEP
+        built.step(k + 1, at, at + STEP).loader(at, at + 5)
+        built.kernel(GEMM, at + 20, at + 920, launch=(at + 10, at + 15))
+        built.collective("allreduce", at + 920, at + 1020, launch=(at + 15, at + 20))
+    return built
+
+
+def early(built: TraceBuilder) -> TraceBuilder:
+    """Every kernel starts 2 us before its launch, which only two clocks can show."""
+    for k in range(7):
+        at = k * STEP
+        built.step(k + 1, at, at + STEP).loader(at, at + 5)
+        built.kernel(GEMM, at + 20, at + STEP + 20, launch=(at + 22, at + 25))
+    return built
+
+
+def without_device(built: TraceBuilder) -> TraceBuilder:
+    for k in range(7):
+        add_step(built, k + 1, k * STEP, ("kernels", "collectives"))
+        built.op("aten::linear", k * STEP + 15, k * STEP + STEP)
+    return built
+
+
+def thin(built: TraceBuilder) -> TraceBuilder:
+    for k in range(9):
+        add_step(built, k + 1, k * STEP, ("kernels", "collectives") if k == 4 else ("collectives",))
+    return built
+
+
+def with_fused(built: TraceBuilder) -> TraceBuilder:
+    for k in range(7):
+        add_step(built, k + 1, k * STEP, ("collectives",))
+        name = "void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel<2>(int)"
+        built.kernel(name, k * STEP + 500, k * STEP + 600, launch=(k * STEP + 20, k * STEP + 25))
+    return built
+
+
+DEFECTS: dict[str, Files] = {
+    "truncated": {
+        "rank0.json": healthy(0),
+        "rank1.json": cut(healthy(1).op("aten::add", 6990, 6995).text()),
+    },
+    "malformed-events": changed(lambda b: b.raw_text('{"ph": "X", "cat": "kernel", "ts": }')),
+    "untimed-events": changed(
+        lambda b: b.raw({"ph": "X", "cat": "kernel", "name": GEMM, "ts": 0, "dur": 0})
+    ),
+    "negative-durations": changed(lambda b: b.op("aten::add", 20, 10)),
+    "graph-under-recorded": changed(
+        lambda b: [b.runtime("cudaGraphLaunch", k * STEP + 30, k * STEP + 32) for k in range(7)]
+    ),
+    "no-device-work": {"rank0.json": without_device(trace(0, 1))},
+    "several-devices": changed(
+        lambda b: b.event("kernel", GEMM, 100, 200, pid=5, tid=7, args={"device": 5, "stream": 7})
+    ),
+    "ranks-missing": {"rank0.json": healthy(0)},
+    "ranks-not-joined": {f"rank{r}.json": exposed(trace(r, 2)) for r in (0, 1)},
+    "world-size-unknown": {f"rank{r}.json": healthy(None) for r in (0, 1)},
+    "steps-differ": {
+        "rank0.json": healthy(0),
+        "rank1.json": healthy(1, steps=range(11, 18)),
+    },
+    "no-step-marks": {f"rank{r}.json": healthy(r, without=["marks"]) for r in (0, 1)},
+    "single-step": alone(steps=range(1, 2)),
+    "few-steps": alone(steps=range(1, 4)),
+    "lost-records": {"rank0.json": thin(trace(0, 1))},
+    "cpu-times-inflated": changed(lambda b: b.top("with_stack", 1)),
+    "profiler-overhead": changed(
+        lambda b: [
+            b.event("overhead", "Buffer Flush", k * STEP + 100, k * STEP + 300) for k in range(7)
+        ]
+    ),  # fmt: skip
+    "unlinked-work": changed(
+        lambda b: [b.kernel(GEMM, k * STEP + 100, k * STEP + 300) for k in range(7)]
+    ),
+    "no-collectives": {f"rank{r}.json": healthy(r, without=["collectives"]) for r in (0, 1)},
+    "no-loader-events": {f"rank{r}.json": healthy(r, without=["loader"]) for r in (0, 1)},
+    "unexplained-idle": {"rank0.json": idle_third(trace(0, 1))},
+    "fused-kernels": {"rank0.json": with_fused(trace(0, 1))},
+    "graph-launches": {"rank0.json": graph_launched(trace(0, 1))},
+    "clock-offset": {"rank0.json": early(trace(0, 1))},
+    "unverified-vendor": changed(lambda b: b.event("glow_runtime", "submit", 100, 101)),
+    "unknown-categories": changed(lambda b: b.event("fpga", "dot", 100, 101)),
+    "rank-by-order": {f"{name}.json": healthy(None) for name in ("left", "right")},
+    "one-rank": {"rank0.json": healthy(None)},
+}
+# Defects that cannot come alone.
+COMPANY = {
+    "rank-by-order": {"world-size-unknown"},
+    "one-rank": {"world-size-unknown"},
+}
+
+
+def test_a_healthy_run_has_nothing_to_be_told_of(tmp_path: Path) -> None:
+    assert told(tmp_path, {f"rank{r}.json": healthy(r) for r in (0, 1)}) == []
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_a_defect_is_told_and_no_other(defect: str, tmp_path: Path) -> None:
+    found = {caveat.id for caveat in told(tmp_path, DEFECTS[defect])}
+    assert found == {defect} | COMPANY.get(defect, set())
+
+
+def test_every_rule_has_a_trace_that_breaks_it() -> None:
+    assert {rule.id for rule in RULES} | {"rank-by-order"} == set(DEFECTS)
+
+
+@pytest.mark.parametrize("id", DEFECTS)
+def test_every_caveat_can_be_explained(id: str) -> None:
+    assert entry(id).kind == "caveat"
+
+
+def test_the_worst_comes_first(tmp_path: Path) -> None:
+    second = healthy(1).event("fpga", "dot", 100, 101).top("with_stack", 1)
+    for k in range(7):
+        second.runtime("cudaGraphLaunch", k * STEP + 30, k * STEP + 32)
+    found = told(tmp_path, {"rank0.json": healthy(0), "rank1.json": second})
+    assert [c.severity for c in found] == ["error", "warning", "info"]
+
+
+def test_a_counted_defect_names_its_ranks(tmp_path: Path) -> None:
+    (found,) = told(tmp_path, DEFECTS["negative-durations"])
+    assert found.text.startswith("1 event(s) have no valid length (rank 1): ")
+
+
+def test_many_ranks_are_counted_not_listed(tmp_path: Path) -> None:
+    files = {f"rank{r}.json": healthy(r, 6).op("aten::add", 20, 10) for r in range(6)}
+    (found,) = told(tmp_path, files)
+    assert "(ranks 0, 1, 2 and 3 more)" in found.text
+
+
+def test_files_that_do_not_say_their_rank_are_named(tmp_path: Path) -> None:
+    first = told(tmp_path, DEFECTS["rank-by-order"])[0]
+    assert first.text == (
+        "2 file(s) do not say their rank (left.json, right.json): they are numbered in the order "
+        "of their names."
+    )
+    assert first.forbids == ["which rank is which"]
