@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from analyzer import fleet
+from analyzer.classify.classes import UNEXPLAINED
 from analyzer.config import Settings
 from analyzer.digest import RankDigest
 from analyzer.digest import load as load_digest
@@ -112,16 +113,14 @@ def load(
     members, files = [], []
     for a in assignments:
         digest = digested.digests[a.path]
-        stepless = "" if digest.used else "no step in it can be used"
-        files.append(_used_file(a, digest, stepless))
-        if digest.used:
+        useless = _useless(digest)
+        files.append(_used_file(a, digest, useless))
+        if not useless:
             members.append(Member(a.rank, a.cycle, digest))
     if not members:
         raise UnusableInput(
-            "no usable trace: no step of any rank can be used ("
-            + "; ".join(s.dropped for s in next(iter(digested.digests.values())).steps[:1])
-            + ")",
-            "record at least three steps after the warm-up",
+            "no usable trace: " + listed([sentence(file) for file in files], 8, "; "),
+            "record a few steps after the warm-up, with the activities of CPU and device",
         )
     return Loaded(
         job=pool(members),
@@ -140,6 +139,16 @@ def _guessed(assignments: Sequence[Assignment]) -> list[str]:
         f"{len(guessed)} file(s) do not say their rank ({listed(guessed, 3)}): they are "
         "numbered in the order of their names."
     ]
+
+
+def _useless(digest: RankDigest) -> str:
+    """Why nothing can be said of a trace that was read; empty where something can."""
+    if not digest.used:
+        why = digest.steps[0].dropped if digest.steps else "there is none"
+        return f"no step in it can be used: {why}"
+    if not any(ns for step in digest.used for name, ns in step.ns.items() if name != UNEXPLAINED):
+        return "neither an operator nor device work in its steps"
+    return ""
 
 
 def _info(path: Path, digest: RankDigest) -> FileInfo:

@@ -17,7 +17,7 @@ from analyzer.classify import tables
 from analyzer.classify.breakdown import Breakdown, classify
 from analyzer.classify.classes import CLASSES
 from analyzer.classify.evidence import Evidence, gather
-from analyzer.classify.kernels import KernelRules
+from analyzer.classify.kernels import KernelRules, is_kernel_launch
 from analyzer.classify.tables import CauseRecord, CollectiveRecord, KernelRecord
 from analyzer.config import Settings
 from analyzer.errors import UnusableInput
@@ -25,7 +25,7 @@ from analyzer.timeline import launches as launching
 from analyzer.timeline import steps as stepping
 from analyzer.timeline.steps import Steps
 from analyzer.trace import kineto
-from analyzer.trace.schema import Trace, TraceMeta
+from analyzer.trace.schema import Kind, Trace, TraceMeta
 
 DIGEST_VERSION = 1
 
@@ -79,7 +79,7 @@ def digest(path: Path, settings: Settings) -> RankDigest:
 
 def reduce(trace: Trace, settings: Settings) -> RankDigest:
     """The digest of a trace that was read."""
-    _require_events(trace.meta, len(trace.device), len(trace.host))
+    _require_work(trace)
     limits = settings.thresholds
     launches = launching.link(trace)
     steps = stepping.find(trace, launches, settings.step_pattern, limits)
@@ -104,13 +104,23 @@ def reduce(trace: Trace, settings: Settings) -> RankDigest:
     )
 
 
-def _require_events(meta: TraceMeta, device: int, host: int) -> None:
-    if not device and not host:
-        raise UnusableInput(
-            f"{meta.name} ({meta.size:,} bytes): {meta.events:,} events, but no operator, launch "
-            "or device work among them",
-            "record with ProfilerActivity.CPU and the device's activity",
-        )
+def _require_work(trace: Trace) -> None:
+    """UnusableInput for a recording of nothing, and for a device job without its device.
+
+    A GPU job whose kernels were not recorded would read as a run on the host that never waits.
+    """
+    if len(trace.device):
+        return
+    meta = trace.meta
+    launches = len(trace.host_named(is_kernel_launch, Kind.RUNTIME))
+    if not launches and len(trace.host.rows(Kind.OP, Kind.ANNOTATION)):
+        return
+    held = f"{launches:,} kernel launches, but no kernel" if launches else "no operator or kernel"
+    counts = ", ".join(f"{c.count:,} {c.name or 'without category'}" for c in meta.categories)
+    raise UnusableInput(
+        f"{meta.name} ({meta.size:,} bytes): {held} was recorded (events: {counts})",
+        "record with ProfilerActivity.CPU and the device's activity",
+    )
 
 
 def _extent(trace: Trace, steps: Steps) -> tuple[int, int]:

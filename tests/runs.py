@@ -1,7 +1,7 @@
 """A small healthy run whose every part can be left out, in files and as the package sees it.
 
-Seven steps of 1,000 us: the loader returns at once, the host is ahead, one matrix kernel fills each
-step and hides an all-reduce. Nothing is idle, so every caveat or finding comes from what a test adds.
+Seven steps of 1,000 us: the loader returns at once, the host is ahead, one matrix kernel fills the
+step and hides an all-reduce. Nothing is idle: every caveat or finding comes from what a test adds.
 """
 
 from __future__ import annotations

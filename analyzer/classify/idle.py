@@ -192,20 +192,17 @@ def host_activity(trace: Trace, launches: Launches) -> HostActivity:
     def times(rows: Int64) -> Intervals:
         return union(host.ts[rows], host.end[rows])
 
-    loader = named(kernels.is_loader_event, Kind.OP, Kind.ANNOTATION)
-    calls = named(kernels.is_blocking_call, Kind.RUNTIME)
-    blocking = np.union1d(calls, _blocking_copies(trace, launches))
-    at_work = np.flatnonzero(driving & np.isin(host.kind, (Kind.OP, Kind.RUNTIME)))
-    marks = named(steps.is_mark, Kind.OP)
-    # The loader counts here only so that the interpreter right after it is bridged.
-    at_work = np.union1d(np.setdiff1d(at_work, marks), loader)
-    overhead = host.rows(Kind.OVERHEAD)
+    loader = times(named(kernels.is_loader_event, Kind.OP, Kind.ANNOTATION))
+    at_work = driving & ((host.kind == Kind.OP) | (host.kind == Kind.RUNTIME))
+    at_work[named(steps.is_mark, Kind.OP)] = False
     return HostActivity(
-        loader=times(loader),
-        profiler=times(overhead),
+        loader=loader,
+        profiler=times(host.rows(Kind.OVERHEAD)),
         allocator=times(named(kernels.is_allocator_call, Kind.RUNTIME)),
-        blocking=times(blocking),
-        busy=times(at_work),
+        blocking=times(named(kernels.is_blocking_call, Kind.RUNTIME))
+        | times(_blocking_copies(trace, launches)),
+        # The loader counts here only so that the interpreter right after it is bridged.
+        busy=times(np.flatnonzero(at_work)) | loader,
     )
 
 

@@ -248,6 +248,7 @@ _ALLOCATOR = re.compile(
     r"|^urUSM(?:\w*Alloc|Free)$|^(?:AscendCL@)?aclrt(?:Malloc|Free)\w*$"
 )
 _GRAPH_LAUNCH = re.compile(r"^(?:cuda|hip|cu)GraphLaunch" + _VERSION)
+_KERNEL_LAUNCH = re.compile(r"Launch(?:Cooperative)?Kernel|KernelLaunch|GraphLaunch")
 _COPY_DIRECTION = re.compile(r"\b(HtoD|DtoH|DtoD|PtoP|HtoH)\b")
 
 
@@ -282,6 +283,11 @@ def is_allocator_call(name: str) -> bool:
 def is_graph_launch(name: str) -> bool:
     """True for the call that launches a captured graph: one launch, many kernels."""
     return _GRAPH_LAUNCH.search(name) is not None
+
+
+def is_kernel_launch(name: str) -> bool:
+    """True for a call that must lead to device work; not a complete list of launch calls."""
+    return _KERNEL_LAUNCH.search(name) is not None
 
 
 def is_optimizer_annotation(name: str) -> bool:

@@ -83,7 +83,7 @@ def laws_table(
     meaning = (
         f"Serial fraction {significant(serial)} ({significant(100 * serial)} %). "
         "Amdahl: the work is fixed and that is the serial fraction of one GPU; "
-        f"the ceiling is {multiple(limit)}. "
+        f"the ceiling is {multiple(limit, 'unbounded')}. "
         "Gustafson: the work grows with N and that is the serial fraction on N GPUs. "
         "The two answer different questions."
     )

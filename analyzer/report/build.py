@@ -31,6 +31,7 @@ from analyzer.scaling.serial import (
     half_width,
     serial_fraction,
 )
+from analyzer.trace import filenames
 
 NS_PER_MS = 1e6
 LARGEST_PREDICTED = 1024
@@ -381,5 +382,5 @@ def _unknown(job: Job) -> list[doc.Unknown]:
 def label_of(paths: Sequence[Path]) -> str:
     """A name for the run: the folder that holds all its files, else the file's own name."""
     if len(paths) == 1:
-        return paths[0].name.split(".")[0]
+        return filenames.stem(paths[0].name)
     return Path(os.path.commonpath([p.absolute() for p in paths])).name

@@ -153,6 +153,8 @@ def _few_steps(job: Job, limits: Thresholds) -> str:
 def _single_step(job: Job, limits: Thresholds) -> str:
     if len(job.steps) > 1 or not all(m.digest.marked for m in job.members):
         return ""
+    if job.timeline == "host":
+        return "One step only, and one step may not be typical."
     return (
         "One step only: it starts at its host mark, so host time before its first kernel counts as "
         "idle even if later steps would hide it, and one step may not be typical."
@@ -187,7 +189,11 @@ def _flags(job: Job, limits: Thresholds) -> str:
 
 
 def _profiler(job: Job, limits: Thresholds) -> str:
-    share = job.share(job.total(lambda e: e.host.profiler_ns))
+    # Beside a busy device its work costs nothing: only what the device waits for counts.
+    ns = job.cause_ns("profiler")
+    if job.timeline == "host":
+        ns = job.total(lambda e: e.host.profiler_ns)
+    share = job.share(ns)
     if share < limits.profiler_overhead_share:
         return ""
     return (

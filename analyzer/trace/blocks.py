@@ -38,11 +38,13 @@ LARGEST_PART = 64 * 1024 * 1024
 
 _BOM = b"\xef\xbb\xbf"
 _SPACE = b" \t\r\n"
+_BETWEEN = _SPACE + b","
 _ARRAY = re.compile(rb'"traceEvents"\s*:\s*\[')
 # A string that the text ends in hides the rest, so that its brackets are not counted.
 _STRUCTURE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
 # Every exporter met so far writes the phase first.
 _NEXT_EVENT = re.compile(rb',\s*(?=\{\s*"ph"\s*:)')
+_GOES_ON = re.compile(rb"\s*,?\s*\{")
 _CUT_SHORT: tuple[Any, ...] = (
     EOFError,
     gzip.BadGzipFile,
@@ -191,8 +193,11 @@ class EventReader(Generic[T]):
         found = list(_elements(self._buffer, 0))
         if not found:
             return []
-        closed = _closes(self._buffer, found[-1])
+        closed = self._closes(found[-1])
         texts = [self._buffer[begin:end] for begin, end in (found[:-1] if closed else found)]
+        ends = [0, *(end for _, end in found)]
+        if any(self._stray(end, begin) for end, (begin, _) in zip(ends, found, strict=False)):
+            return self._one_by_one()
         try:
             events = self._decode(b"[" + b",".join(texts) + b"]")
         except _NOT_JSON:
@@ -202,27 +207,42 @@ class EventReader(Generic[T]):
         return events
 
     def _one_by_one(self) -> list[T]:
-        """The same where one of them cannot be decoded: it is counted, the others survive."""
+        """The same where something is broken: it is counted, the other events survive."""
         events: list[T] = []
-        end = 0
+        done = 0
         elements = _elements(self._buffer, 0)
-        while element := next(elements, None):
+        while not self._closed and (element := next(elements, None)):
             begin, end = element
-            if _closes(self._buffer, element):
-                self._closed = True
-                break
-            try:
-                events += self._decode(b"[" + self._buffer[begin:end] + b"]")
-            except msgspec.ValidationError:
-                self.rest.malformed += 1
-            except _NOT_JSON:
-                # Damaged text may have misled the count as well: start afresh at the next event.
-                self.rest.malformed += 1
-                if following := _NEXT_EVENT.search(self._buffer, begin):
-                    end = following.end()
-                    elements = _elements(self._buffer, end)
-        self._drop(end)
+            following = None
+            if self._stray(done, begin):
+                following = self._afresh(done, len(self._buffer))
+            elif not self._closes(element):
+                try:
+                    events += self._decode(b"[" + self._buffer[begin:end] + b"]")
+                except msgspec.ValidationError:
+                    following = self._afresh(begin, end)
+                except _NOT_JSON:
+                    following = self._afresh(begin, len(self._buffer))
+            if following:
+                done, elements = following, _elements(self._buffer, following)
+            else:
+                done, self._closed = end, self._closes(element)
+        self._drop(done)
         return events
+
+    def _afresh(self, begin: int, end: int) -> int | None:
+        """Counts something broken. The next event before `end`, in case it misled the counting."""
+        self.rest.malformed += 1
+        following = _NEXT_EVENT.search(self._buffer, begin, end)
+        return following.end() if following else None
+
+    def _stray(self, end: int, begin: int) -> bool:
+        """Whether something stands between two elements that are separated by a comma."""
+        return bool(self._buffer[end:begin].strip(_BETWEEN))
+
+    def _closes(self, element: tuple[int, int]) -> bool:
+        """Whether the element is the bracket that ends the array."""
+        return self._buffer[element[0]] == ord("]")
 
     def _by_appearance(self) -> list[T]:
         """What stands between places that look like the start of an event, up to the last one."""
@@ -238,7 +258,7 @@ class EventReader(Generic[T]):
     def _drop(self, end: int) -> None:
         """Goes on behind `end`, at an event rather than at the comma before it."""
         rest = self._buffer[end:]
-        self._buffer = rest if self._closed else rest.lstrip(_SPACE + b",")
+        self._buffer = rest if self._closed else rest.lstrip(_BETWEEN)
 
 
 def _outermost_array(text: bytes) -> int:
@@ -265,14 +285,9 @@ def _elements(text: bytes, start: int) -> Iterator[tuple[int, int]]:
             depth -= 1
             if not depth:
                 yield begin, token.end()
-        elif mark == ord("]"):
+        elif mark == ord("]") and not _GOES_ON.match(text, token.end()):
             yield token.span()
             return
-
-
-def _closes(text: bytes, element: tuple[int, int]) -> bool:
-    """Whether the element is the bracket that ends the array."""
-    return text[element[0]] == ord("]")
 
 
 def _last_boundary(text: bytes) -> tuple[int, int]:

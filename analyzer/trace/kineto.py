@@ -7,7 +7,6 @@ exact (see times.py) it is read again with their text kept.
 from __future__ import annotations
 
 import gc
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import compress
@@ -19,12 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from analyzer.errors import UnusableInput
-from analyzer.trace import times
+from analyzer.trace import header, times
 from analyzer.trace.blocks import EventReader, Remainder, inflate
 from analyzer.trace.columns import LAST_DEVICE_KIND, Columns, Interned
-from analyzer.trace.dialect import FLAG_KEYS, KIND_OF_CATEGORY, LEFT_OUT, PROFILER_CATEGORIES
+from analyzer.trace.dialect import KIND_OF_CATEGORY, LEFT_OUT, PROFILER_CATEGORIES
 from analyzer.trace.schema import NO_ID, Category, Int64, Trace, TraceMeta
-from analyzer.trace.schema import text_or_none as text
 
 # Rows gathered before arrays are made of them.
 BATCH = 16 * 1024
@@ -201,23 +199,26 @@ class _Loader:
     def finish(self, path: Path, rest: Remainder) -> Trace:
         """The whole trace; UnusableInput with the reason when nothing in it can be analysed."""
         self._settle()
-        header = _metadata(rest)
-        base_ns = _base_ns(header)
-        categories = tuple(
-            Category(name, count, total, kind != _UNKNOWN)
-            for name, count, total, kind in zip(
-                self._categories.values, self._count, self._total, self._kinds, strict=True
-            )
+        said = header.described(header.keys(rest))
+        meta = TraceMeta(
+            name=path.name,
+            size=path.stat().st_size,
+            events=self._events,
+            categories=tuple(
+                Category(name, count, total, kind != _UNKNOWN)
+                for name, count, total, kind in zip(
+                    self._categories.values, self._count, self._total, self._kinds, strict=True
+                )
+            ),
+            truncated=rest.truncated,
+            malformed=rest.malformed,
+            untimed=self._untimed,
+            negative=self._negative,
+            **said,
         )
-        meta = _meta(path, header, base_ns, categories, rest, self)
-        if not any(c.name.lower() in PROFILER_CATEGORIES for c in categories):
-            raise UnusableInput(*_why_unusable(meta, rest))
-        return self._columns.finish(meta, base_ns or 0)
-
-    @property
-    def totals(self) -> dict[str, int]:
-        """Counts for TraceMeta."""
-        return {"events": self._events, "untimed": self._untimed, "negative": self._negative}
+        if not any(c.name.lower() in PROFILER_CATEGORIES for c in meta.categories):
+            raise UnusableInput(*_why_unusable(meta))
+        return self._columns.finish(meta, meta.base_ns or 0)
 
 
 def _unsaid(event: Any) -> str:
@@ -225,77 +226,7 @@ def _unsaid(event: Any) -> str:
     return "kernel" if event.args is not None and event.args.task is not None else ""
 
 
-def _metadata(rest: Remainder) -> dict[str, Any]:
-    """The keys beside traceEvents, wherever they stand; {} for a list or a damaged header.
-
-    Where what follows the events cannot be read it was cut off, and the file counts as truncated.
-    """
-    if not rest.header.endswith(b"["):
-        return {}
-    for tail in (b"]" + rest.trailer, b"]}"):
-        try:
-            # The json module takes what exporters write in vain: NaN, control characters.
-            found = json.loads((rest.header + tail).decode(errors="replace"), strict=False)
-        except (ValueError, RecursionError):
-            rest.truncated = True
-            continue
-        return found if isinstance(found, dict) else {}
-    return {}
-
-
-def _base_ns(header: dict[str, Any]) -> int | None:
-    """baseTimeNanoseconds, quoted or not; None when absent or no time that can be added."""
-    base = integer(header.get("baseTimeNanoseconds"))
-    return None if base is None or abs(base) > times.LARGEST_NS else base
-
-
-def _meta(
-    path: Path,
-    header: dict[str, Any],
-    base_ns: int | None,
-    categories: tuple[Category, ...],
-    rest: Remainder,
-    loader: _Loader,
-) -> TraceMeta:
-    info = header.get("distributedInfo")
-    info = info if isinstance(info, dict) else {}
-    devices = header.get("deviceProperties")
-    names = (
-        [d.get("name") for d in devices if isinstance(d, dict)] if isinstance(devices, list) else []
-    )
-    groups = info.get("pg_config")
-    return TraceMeta(
-        name=path.name,
-        size=path.stat().st_size,
-        rank=integer(info.get("rank")),
-        world_size=integer(info.get("world_size")),
-        backend=text(info.get("backend")),
-        host=text(header.get("host_name")),
-        gpus=tuple(str(n) for n in names if n),
-        torch=text(header.get("torch_version") or header.get("pytorch_version")),
-        base_ns=base_ns,
-        groups=tuple(
-            (str(g.get("pg_name")), str(g.get("pg_desc", "")), integer(g.get("pg_size")) or 0)
-            for g in (groups if isinstance(groups, list) else [])
-            if isinstance(g, dict)
-        ),
-        flags={key: bool(header[key]) for key in FLAG_KEYS if key in header},
-        categories=categories,
-        truncated=rest.truncated,
-        malformed=rest.malformed,
-        **loader.totals,
-    )
-
-
-def integer(value: Any) -> int | None:
-    """The value as an integer, None when it is none."""
-    try:
-        return int(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-
-
-def _why_unusable(meta: TraceMeta, rest: Remainder) -> tuple[str, str]:
+def _why_unusable(meta: TraceMeta) -> tuple[str, str]:
     hint = "pass the file that torch.profiler exported"
     if meta.categories:
         seen = ", ".join(c.name or "no category" for c in meta.categories[:5])
@@ -304,8 +235,8 @@ def _why_unusable(meta: TraceMeta, rest: Remainder) -> tuple[str, str]:
         reason = f"{meta.events:,} events, none of them with a length"
     elif not meta.size:
         reason = "empty file"
-    elif rest.malformed:
-        reason = f"no trace events in it, {rest.malformed:,} that cannot be read"
+    elif meta.malformed:
+        reason = f"no trace events in it, {meta.malformed:,} that cannot be read"
     else:
         reason = "no trace events in it"
     return f"{meta.name} ({meta.size:,} bytes): {reason}", hint

@@ -204,6 +204,15 @@ def test_a_broken_event_is_counted_and_costs_no_other(
     assert rest.malformed == 1
 
 
+@pytest.mark.parametrize("size", [7, 100, 65536])
+def test_an_event_that_ends_early_costs_no_other(size: int) -> None:
+    early = '{"ph": "X", "name": "early"} ts": 1, "args": {}}'
+    good = [item(f"event {i}") for i in range(60)]
+    names, rest = read(document([*good[:30], early, *good[30:]]), size)
+    assert [n for n in names if n != "early"] == [f"event {i}" for i in range(60)]
+    assert rest.malformed == 1
+
+
 def test_invalid_utf8_costs_one_event() -> None:
     text = document([item("a"), item("?"), item("b")]).replace(b"?", b"\xff\xfe")
     names, rest = read(text)

@@ -1,0 +1,92 @@
+"""The plain tables: what the inputs hold, and the laws as numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from make import TraceBuilder
+from runs import CREATED, healthy, loaded
+
+from analyzer import api
+from analyzer.config import Settings
+from analyzer.render import inspection
+from analyzer.report.build import Request
+
+
+def shown(folder: Path, files: dict[str, TraceBuilder | str]) -> list[str]:
+    job = loaded(folder, files)
+    report = api.report(job, Request("mine", CREATED), Settings())
+    return inspection.render(report).splitlines()
+
+
+def row(lines: list[str], start: str) -> list[str]:
+    return next(line for line in lines if line.startswith(start)).split()
+
+
+def test_each_file_is_shown_with_its_rank_and_the_rule_that_gave_it(tmp_path: Path) -> None:
+    built = healthy(0)
+    lines = shown(tmp_path, {"rank0.json": built, "rank1.json": healthy(1)})
+    events, size = f"{len(built.events):,}", f"{len(built.text()) / 1000:.1f}"
+    assert row(lines, "file") == ["file", "rank", "by", "events", "size"]
+    assert row(lines, "rank0.json") == ["rank0.json", "0", "distributedInfo", events, size, "kB"]
+
+
+def test_a_skipped_file_is_shown_with_the_reason(tmp_path: Path) -> None:
+    lines = shown(tmp_path, {"rank0.json": healthy(0), "loss.json": "{}"})
+    assert row(lines, "loss.json") == [
+        "loss.json",
+        "-",
+        "JSON",
+        "of",
+        "another",
+        "kind",
+        "0",
+        "2",
+        "B",
+    ]
+
+
+def test_ranks_and_steps_are_told(tmp_path: Path) -> None:
+    lines = shown(tmp_path, {"rank0.json": healthy(0), "rank1.json": healthy(1)})
+    assert "ranks     2 present, world size 2" in lines
+    assert "device    not recorded" in lines
+    assert row(lines, "steps")[:7] == ["steps", "used", "2,", "3,", "4,", "5,", "6;"]
+    assert "          left out 1: first recorded step: it starts with work that was not" in lines
+
+
+def test_a_caveat_is_told_with_what_it_forbids(tmp_path: Path) -> None:
+    text = " ".join(" ".join(shown(tmp_path, {"rank0.json": healthy(0)})).split())
+    assert "warning ranks-missing: 1 of 2 ranks present: " in text
+    assert "Forbids: waits between ranks, late ranks." in text
+
+
+def test_many_steps_are_counted_beyond_the_first_twelve(tmp_path: Path) -> None:
+    lines = shown(tmp_path, {"rank0.json": healthy(0, steps=range(1, 31))})
+    assert "12, 13 and 16 more" in " ".join(lines)
+
+
+def test_no_line_is_wider_than_a_terminal(tmp_path: Path) -> None:
+    files: dict[str, TraceBuilder | str] = {
+        f"{'long-name-' * 9}rank{r}.json": healthy(r, steps=range(1, 31)).top("with_stack", 1)
+        for r in range(2)
+    }
+    lines = shown(tmp_path, {**files, "x" * 200: "{}"})
+    assert max(map(len, lines)) <= inspection.WIDTH
+
+
+def test_a_name_with_control_characters_is_cleaned(tmp_path: Path) -> None:
+    lines = shown(tmp_path, {"rank0\x1b[31m.json": healthy(0, 1)})
+    assert not any("\x1b" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"), [(21.0, "ceiling is 21.0x"), (None, "ceiling is unbounded. G")]
+)
+def test_the_laws_are_rows_and_one_limit(limit: float | None, said: str) -> None:
+    lines = inspection.laws_table(1 / 21, [(8, 6.0, 7.667, 0.75)], limit).splitlines()
+    assert row(lines, "GPUs") == ["GPUs", "Amdahl", "efficiency", "Gustafson"]
+    assert row(lines, "   8") == ["8", "6.00x", "75.0", "%", "7.67x"]
+    assert said in " ".join(lines)
+    assert "Serial fraction 0.0476 (4.76 %)." in " ".join(lines)
+    assert max(map(len, lines)) <= inspection.WIDTH

@@ -1,0 +1,278 @@
+"""From a job to its report: milliseconds, trimmed tables, bounds, reasons for what is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from make import TraceBuilder, trace
+from runs import CREATED, GEMM, STEP, healthy, loaded, write_run
+
+from analyzer import api
+from analyzer.config import Settings
+from analyzer.report.build import EDITS, MOST_KERNELS, Request, label_of
+from analyzer.report.document import Edit, InputFile, Report
+from analyzer.scaling.serial import Mode
+
+DAY = 86_400.0
+
+
+def exposed(rank: int, *, loader: int = 0, kinds: Sequence[str] = ("allreduce",)) -> TraceBuilder:
+    """Seven steps: `loader` us waited for a batch, compute, and 100 us of communication each."""
+    built = trace(rank, 2)
+    length = loader + 900 + 100 * len(kinds)
+    for k in range(7):
+        at = k * length
+        built.step(k + 1, at, at + length).loader(at, at + loader + 1)
+        start = at + loader + 20 if loader else at + 20
+        built.kernel(GEMM, start, at + loader + 920, launch=(at + loader + 5, at + loader + 10))
+        for i, kind in enumerate(kinds):
+            begin = at + loader + 920 + 100 * i
+            built.collective(kind, begin, begin + 100, launch=(at + loader + 10, at + loader + 15))
+    return built
+
+
+def reported(
+    folder: Path,
+    built: dict[str, TraceBuilder | str],
+    *,
+    mode: Mode = "strong",
+    duration_s: float | None = None,
+    label: str = "mine",
+) -> Report:
+    request = Request(label, CREATED, mode, duration_s=duration_s)
+    return api.report(loaded(folder, built), request, Settings())
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Report:
+    """Two ranks, 900 us of compute and 100 us of exposed all-reduce a step."""
+    return reported(tmp_path, {f"rank{r}.json": exposed(r) for r in (0, 1)}, duration_s=10 * DAY)
+
+
+def edit(report: Report, id: str) -> Edit:
+    return next(e for e in report.whatif.edits if e.id == id)
+
+
+def test_the_report_says_who_made_it_and_when(report: Report) -> None:
+    assert (report.tool.name, report.created, report.run.label) == (
+        "torch-ceiling",
+        CREATED,
+        "mine",
+    )
+
+
+def test_microseconds_in_the_trace_are_milliseconds_in_the_report(report: Report) -> None:
+    assert report.steps.wall_ms.mean == pytest.approx(1.0)
+    assert report.breakdown.mean_ms["compute"] == pytest.approx(0.9)
+    assert report.breakdown.mean_ms["comm_unsplit"] == pytest.approx(0.1)
+
+
+def test_used_steps_are_listed_and_dropped_ones_say_why(report: Report) -> None:
+    assert report.steps.used == [2, 3, 4, 5, 6]
+    assert [(d.index, d.why.split(":")[0]) for d in report.steps.dropped] == [
+        (1, "first recorded step"),
+        (7, "last profiled step"),
+    ]
+
+
+def test_a_step_that_one_rank_lacks_is_dropped_with_the_reason(tmp_path: Path) -> None:
+    files = {"rank0.json": healthy(0, steps=range(1, 10)), "rank1.json": healthy(1)}
+    report = reported(tmp_path, dict(files))
+    assert report.steps.used == [2, 3, 4, 5, 6]
+    assert (8, "not recorded on every rank") in [(d.index, d.why) for d in report.steps.dropped]
+
+
+def test_steps_that_do_not_vary_have_an_interval_of_no_width(report: Report) -> None:
+    wall = report.steps.wall_ms
+    assert (wall.lo, wall.hi, wall.n, wall.reason) == (wall.mean, wall.mean, 5, "")
+
+
+def test_too_few_steps_have_no_interval_but_the_reason(tmp_path: Path) -> None:
+    report = reported(tmp_path, {"rank0.json": healthy(0, 1, steps=range(1, 5))})
+    wall = report.steps.wall_ms
+    assert (wall.lo, wall.hi) == (None, None)
+    assert wall.reason == f"no interval: 5 steps are needed, the trace has {wall.n}"
+
+
+def test_both_ceilings_are_given_with_both_fractions(report: Report) -> None:
+    scaling = report.scaling
+    assert scaling.n == 2
+    assert scaling.f.value == pytest.approx(0.1)
+    assert scaling.s.value == pytest.approx(0.1 / 1.9)
+    assert scaling.ceiling_today.value == pytest.approx(10.0)
+    assert scaling.ceiling_one_gpu.value == pytest.approx(19.0)
+
+
+def test_the_curve_is_told_at_powers_of_two_to_1024(report: Report) -> None:
+    assert [row.n for row in report.scaling.predict] == [2**k for k in range(11)]
+
+
+def test_todays_size_is_on_the_curve_where_it_is_no_power_of_two(tmp_path: Path) -> None:
+    report = reported(tmp_path, {f"rank{r}.json": healthy(r, 3) for r in range(3)})
+    row = next(row for row in report.scaling.predict if row.n == 3)
+    assert row.step_ms == pytest.approx(report.steps.wall_ms.mean)
+
+
+def test_the_length_of_the_run_follows_the_step(report: Report) -> None:
+    assert report.scaling.duration is not None
+    assert report.scaling.duration.today_s == 10 * DAY
+    by_size = {row.n: row for row in report.scaling.predict}
+    assert by_size[2].duration_s == pytest.approx(10 * DAY)
+    # One GPU: twice the compute and today's communication, 1.9 ms instead of 1.0.
+    assert by_size[1].duration_s == pytest.approx(19 * DAY)
+
+
+def test_without_a_length_no_row_has_one(tmp_path: Path) -> None:
+    report = reported(tmp_path, {f"rank{r}.json": exposed(r) for r in (0, 1)})
+    assert report.scaling.duration is None
+    assert {row.duration_s for row in report.scaling.predict} == {None}
+
+
+def test_weak_scaling_has_no_ceiling_and_says_so(tmp_path: Path) -> None:
+    report = reported(tmp_path, {f"rank{r}.json": exposed(r) for r in (0, 1)}, mode="weak")
+    assert report.scaling.ceiling_today.value is None
+    assert "weak scaling" in report.scaling.ceiling_today.reason
+    assert all("weak scaling" in f.reason for f in report.findings)
+
+
+def test_every_edit_is_there_and_what_shares_cannot_tell_says_so(report: Report) -> None:
+    assert [e.id for e in report.whatif.edits] == list(EDITS)
+    assert report.whatif.basis == "share"
+    unknown = {e.id: e for e in report.whatif.edits if e.step_ms is None}
+    assert set(unknown) == {"no-straggler", "bandwidth-x2", "perfect-overlap"}
+    assert all(e.speedup is None and "replay" in e.reason for e in unknown.values())
+
+
+def test_an_edit_removes_its_time_and_no_other(report: Report) -> None:
+    free = edit(report, "no-communication")
+    assert free.step_ms == pytest.approx(0.9)
+    assert free.speedup == pytest.approx(1 / 0.9)
+    assert edit(report, "no-data-loading").speedup == 1.0
+
+
+def test_an_edits_curve_ends_at_its_speedup(report: Report) -> None:
+    free = edit(report, "no-communication")
+    assert [part for part, _ in free.curve] == [0.10, 0.25, 0.50, 1.0]
+    assert free.curve[0][1] == pytest.approx(1 / 0.99)
+    assert free.curve[-1][1] == free.speedup
+
+
+def test_a_finding_is_worth_a_bound_without_interval(report: Report) -> None:
+    first = report.findings[0]
+    assert (first.id, first.class_) == ("exposed-communication", "comm_unsplit")
+    assert first.ms == pytest.approx(0.1)
+    assert first.gain.speedup == pytest.approx(1 / 0.9)
+    assert (first.gain.lo, first.gain.hi, first.gain.basis) == (None, None, "share")
+    assert first.gain.reason == "an upper bound from a share has no interval"
+
+
+def test_fixing_all_that_does_not_scale_leaves_no_ceiling(report: Report) -> None:
+    assert report.findings[0].ceiling_after is None
+    assert report.findings[0].reason == "not bounded by this trace"
+
+
+def test_the_verdict_names_a_finding_of_the_list(report: Report) -> None:
+    assert report.verdict.finding == report.findings[0].id
+    assert report.verdict.text.startswith("Hide communication first: 0.10 ms of every 1.00 ms")
+
+
+def test_removing_the_waits_for_a_batch_lowers_the_ceiling(tmp_path: Path) -> None:
+    built = {f"rank{r}.json": exposed(r, loader=1000) for r in (0, 1)}
+    report = reported(tmp_path, dict(built))
+    first = report.findings[0]
+    assert first.id == "data-loading"
+    assert first.ceiling_after is not None
+    assert report.scaling.ceiling_today.value is not None
+    assert first.ceiling_after < report.scaling.ceiling_today.value
+
+
+def test_scattered_gradients_mean_a_sharded_optimizer(tmp_path: Path) -> None:
+    kinds = ("_reduce_scatter_base", "_allgather_base")
+    sharded = reported(tmp_path / "a", {f"rank{r}.json": exposed(r, kinds=kinds) for r in (0, 1)})
+    plain = reported(tmp_path / "b", {f"rank{r}.json": exposed(r) for r in (0, 1)})
+    assert (sharded.scaling.roles["optimizer"], plain.scaling.roles["optimizer"]) == (
+        "scales",
+        "serial",
+    )
+
+
+def test_a_collective_is_counted_per_rank_and_step(report: Report) -> None:
+    (row,) = report.collectives
+    assert (row.kind, row.group_size, row.count) == ("all_reduce", 2, 1.0)
+    assert row.ms == pytest.approx(0.1)
+    assert row.exposed_ms == pytest.approx(0.1)
+    assert row.bytes == 4096.0
+    assert (row.wait_ms, row.transfer_ms, row.busbw_gbs) == (None, None, None)
+    assert "not been joined" in row.reason
+
+
+def test_hidden_communication_is_told_beside_the_classes(tmp_path: Path) -> None:
+    report = reported(tmp_path, {f"rank{r}.json": healthy(r) for r in (0, 1)})
+    assert report.breakdown.hidden_comm_ms == pytest.approx(0.3)
+    assert report.breakdown.group_ms["communication"] == 0.0
+    assert [row.hidden_comm_ms for row in report.breakdown.per_rank] == pytest.approx([0.3, 0.3])
+
+
+def test_kernels_beyond_the_largest_are_one_row(tmp_path: Path) -> None:
+    built = trace(0, 1)
+    for k in range(7):
+        at = k * STEP
+        built.step(k + 1, at, at + STEP).loader(at, at + 1)
+        for i in range(50):
+            start = at + 20 + 20 * i
+            built.kernel(f"gemm_{i}", start, start + 20, launch=(at + 2 + i // 5, at + 12))
+    report = reported(tmp_path, {"rank0.json": built})
+    assert len(report.kernels) == MOST_KERNELS + 1
+    assert (report.kernels[-1].name, report.kernels[-1].count) == ("(10 more names)", 10.0)
+    assert sum(row.ms for row in report.kernels) == pytest.approx(1.0)
+    assert sum(row.share for row in report.kernels) == pytest.approx(1.0)
+
+
+def test_idle_causes_without_time_are_left_out(tmp_path: Path) -> None:
+    built = {f"rank{r}.json": exposed(r, loader=1000) for r in (0, 1)}
+    report = reported(tmp_path, dict(built))
+    assert report.idle[0].cause == "loader"
+    assert report.idle[0].class_ == "data_loading"
+    assert all(row.ms > 0 for row in report.idle)
+
+
+def test_an_unknown_category_is_told_with_its_time(tmp_path: Path) -> None:
+    built = healthy(0, 1, without=["collectives"]).event("fpga", "dot", 100, 350)
+    report = reported(tmp_path, {"rank0.json": built})
+    assert [(u.category, u.ms) for u in report.unknown] == [("fpga", 0.25)]
+
+
+def test_the_run_is_described_by_what_its_files_say(tmp_path: Path) -> None:
+    first = healthy(0).top("deviceProperties", [{"id": 0, "name": "NVIDIA H100"}])
+    first.top("record_shapes", 1).top("with_stack", 0).top("host_name", "node7")
+    report = reported(tmp_path, {"rank0.json": first, "rank1.json": healthy(1)})
+    run = report.run
+    assert (run.world_size, run.ranks_present, run.backend) == (2, [0, 1], "nccl")
+    assert (run.gpu, run.hosts) == ("NVIDIA H100", ["node7"])
+    flags = run.flags
+    assert (flags.record_shapes, flags.with_stack, flags.profile_memory) == (True, False, None)
+
+
+def test_the_files_stand_in_order_of_ranks_then_the_skipped(tmp_path: Path) -> None:
+    write_run(tmp_path, ranks=11)
+    (tmp_path / "a.json").write_text("{}")
+    files = reported(tmp_path, {}).run.files
+    assert [f.rank for f in files] == [*range(11), None]
+    assert files[-1] == InputFile(
+        name="a.json", rank=None, bytes=2, events=0, reason="JSON of another kind"
+    )
+
+
+@pytest.mark.parametrize(
+    ("paths", "label"),
+    [
+        (["/runs/ddp/rank0.json.gz", "/runs/ddp/rank1.json.gz"], "ddp"),
+        (["/runs/ddp/a/rank0.json", "/runs/ddp/b/rank1.json"], "ddp"),
+        (["/runs/Qwen1.5-0.5B.pt.trace.json.gz"], "Qwen1.5-0.5B"),
+        (["/runs/rank0.json.gz.digest"], "rank0"),
+    ],
+)
+def test_a_run_is_named_after_its_folder_or_its_only_file(paths: list[str], label: str) -> None:
+    assert label_of([Path(p) for p in paths]) == label
