@@ -1,14 +1,17 @@
-"""Every report.json that a test writes is held against the published schema."""
+"""Running the command line in a test; every report.json written is held against the schema."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from jsonschema import Draft202012Validator
+from runs import write_run
 
+from analyzer.cli import run
 from analyzer.report import document
 
 VALIDATOR = Draft202012Validator(document.schema())
@@ -20,3 +23,42 @@ def written_reports_are_valid(request: pytest.FixtureRequest) -> Iterator[None]:
     folder = request.node.funcargs.get("tmp_path")
     for path in sorted(folder.rglob("report.json")) if isinstance(folder, Path) else []:
         VALIDATOR.validate(json.loads(path.read_bytes()))
+
+
+class Ran(NamedTuple):
+    """What a command line left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def line(self) -> str:
+        """Both streams with single spaces."""
+        return " ".join((self.out + " " + self.err).split())
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def ceiling(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Run:
+    """Runs the command line in this process, in a folder without a configuration."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1760000000")
+    monkeypatch.chdir(tmp_path)
+
+    def ran(*arguments: str | Path) -> Ran:
+        code = run([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return Ran(code, out, err)
+
+    return ran
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The healthy run of two ranks."""
+    return write_run(tmp_path / "ddp")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
+from functools import cache
 
 from analyzer.errors import UsageError
 from analyzer.trace.schema import Kind
@@ -210,6 +211,7 @@ def _user_pattern(key: str, pattern: str) -> re.Pattern[str]:
         ) from error
 
 
+@cache
 def collective_kind(name: str) -> str:
     """Which collective a kernel, host op or `Collective name` says it is, else "unspecified".
 

@@ -120,11 +120,14 @@ def collectives(
     rows = np.flatnonzero(communicating)
     bare = found.classes[classes.COMM_UNSPLIT].inside(device.ts[rows], device.end[rows])
     step = used.step(device.ts[rows])
+    kind_of: dict[tuple[str, int], str] = {}
     records = []
     for row, exposed, index in zip(rows.tolist(), bare.tolist(), step.tolist(), strict=True):
-        name = trace.names[device.name[row]]
+        name, category = trace.names[device.name[row]], int(device.kind[row])
+        if (name, category) not in kind_of:
+            kind_of[name, category] = rules.kind(name, Kind(category))
         args = trace.collectives.get(row)
-        kind = rules.kind(name, Kind(int(device.kind[row])))
+        kind = kind_of[name, category]
         nbytes = int(device.nbytes[row]) if device.nbytes[row] != NO_ID else None
         if args is not None:
             kind = kernels.collective_kind(args.collective)

@@ -91,7 +91,7 @@ def build(
         kernels=_kernels(job),
         unknown=_unknown(job),
         passed=ranked.passed,
-        thresholds=limits.as_dict(),
+        thresholds={name: float(limit) for name, limit in limits.as_dict().items()},
     )
 
 

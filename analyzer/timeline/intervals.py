@@ -32,10 +32,14 @@ class Intervals:
         return int((self.end - self.start).sum())
 
     def __and__(self, other: Intervals) -> Intervals:
+        if not len(self) or not len(other):
+            return EMPTY
         edges, (a, b) = sweep(self, other)
         return where(edges, (a > 0) & (b > 0))
 
     def __sub__(self, other: Intervals) -> Intervals:
+        if not len(self) or not len(other):
+            return self
         edges, (a, b) = sweep(self, other)
         return where(edges, (a > 0) & (b == 0))
 

@@ -61,9 +61,9 @@ def _driving(trace: Trace, thread: Int32) -> Int32:
     """Threads behind a fair part of the kernel launches; all of them in a trace without any."""
     kernels = thread[(trace.device.kind == Kind.KERNEL) & (thread != NO_ID)]
     if not len(kernels):
-        return np.asarray(np.unique(trace.host.thread), np.int32)
-    ids, count = np.unique(kernels, return_counts=True)
-    return np.asarray(ids[count >= DRIVING_SHARE * count.sum()], np.int32)
+        return np.flatnonzero(np.bincount(trace.host.thread)).astype(np.int32)
+    count = np.bincount(kernels)
+    return np.flatnonzero(count >= max(1.0, DRIVING_SHARE * len(kernels))).astype(np.int32)
 
 
 def launching_ops(trace: Trace, launches: Launches, rows: Int64) -> Int64:

@@ -158,8 +158,12 @@ class Columns:
 
     def _host_table(self, base_ns: int) -> HostEvents:
         columns = _joined(self._host)
-        # Parents before their children where both start together.
-        _arrange(columns, np.lexsort((-columns[1], columns[0])))
+        order = np.argsort(columns[0], kind="stable")
+        start = columns[0][order]
+        if (start[1:] == start[:-1]).any():
+            # Parents before their children where both start together.
+            order = np.lexsort((-columns[1], columns[0]))
+        _arrange(columns, order)
         columns[0] += base_ns
         return HostEvents(*columns)
 

@@ -40,7 +40,7 @@ def test_a_file_of_another_format_than_asked_for_is_refused() -> None:
 def test_an_existing_file_is_refused_unless_forced(tmp_path: Path) -> None:
     old = tmp_path / "report.md"
     old.write_text("old")
-    with pytest.raises(UsageError, match=r"^report\.json exists already$"):
+    with pytest.raises(UsageError, match=r"^report\.md exists already$"):
         files.check([old, tmp_path / "report.html"], force=False)
     files.check([old], force=True)
 
