@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import os
@@ -316,6 +317,8 @@ def main() -> None:
         # A terminal that is not UTF-8 shows ? for what it lacks, as it does for a kernel's name.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    # What was imported stays: no collection, nor the one at exit, need look through it again.
+    gc.freeze()
     sys.exit(run(sys.argv[1:]))
 
 

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from analyzer.errors import UsageError
@@ -48,7 +47,9 @@ class Thresholds:
     )
     min_steps: int = field(
         default=5,
-        metadata={"source": _FIELD + "fewer steps give no interval; below it none is left out last"},
+        metadata={
+            "source": _FIELD + "fewer steps give no interval; below it none is left out last"
+        },
     )
     separate_run_gap_ms: float = _threshold(
         1000.0, _FIELD + "more than host clocks of one cluster differ, less than a job restarts in"
@@ -127,7 +128,7 @@ class Settings:
     """What one analysis runs with; `kernels` maps an activity to regular expressions of names."""
 
     thresholds: Thresholds = DEFAULT_THRESHOLDS
-    kernels: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    kernels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     step_pattern: str | None = None
 
 
@@ -201,12 +202,10 @@ def _kernels(table: dict[str, Any], file: str) -> Mapping[str, tuple[str, ...]]:
     for key, patterns in table.items():
         if not isinstance(patterns, list):
             raise UsageError(f"{file}: kernels.{key} must be a list of patterns, not {patterns!r}")
-    return MappingProxyType(
-        {
-            key: tuple(_regex(pattern, f"kernels.{key}", file) for pattern in patterns)
-            for key, patterns in table.items()
-        }
-    )
+    return {
+        key: tuple(_regex(pattern, f"kernels.{key}", file) for pattern in patterns)
+        for key, patterns in table.items()
+    }
 
 
 def _regex(value: Any, key: str, file: str) -> str:

@@ -9,7 +9,7 @@ import multiprocessing
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from analyzer.config import Settings
@@ -75,10 +75,8 @@ def _mapped(
     executor: Executor, paths: Sequence[Path], settings: Settings, progress: Progress
 ) -> list[Outcome]:
     done: dict[Path, Outcome] = {}
-    # The read-only view that guards the settings here cannot be pickled.
-    sent = replace(settings, kernels=dict(settings.kernels))
     try:
-        futures = {executor.submit(outcome, path, sent): path for path in paths}
+        futures = {executor.submit(outcome, path, settings): path for path in paths}
         for future in as_completed(futures):
             path = futures[future]
             done[path] = future.result()

@@ -149,15 +149,19 @@ MEMORY_KINDS = ("memory", "elementwise", "reduction", "normalization", "optimize
 def _launches(trace: Trace, launches: Launches, found: Breakdown, used: Used) -> LaunchFacts:
     host, device = trace.host, trace.device
     mine = launches.linked & (used.step(device.ts) != NO_ID)
-    calls = np.unique(launches.row[mine])
-    interval = np.diff(np.sort(host.ts[calls]))
+    called = np.zeros(len(host), np.bool_)
+    called[launches.row[mine]] = True
+    calls = np.flatnonzero(called)
+    interval = np.diff(host.ts[calls])
+    led_to_work = np.zeros(len(host), np.bool_)
+    led_to_work[launches.row[launches.linked]] = True
     graph = trace.host_named(kernels.is_graph_launch, Kind.RUNTIME)
     late = joined([found.causes[c] for c in _EMPTY_QUEUE if c in found.causes])
     return LaunchFacts(
         calls=len(calls),
         interval_ns=int(np.median(interval)) if len(interval) else None,
         graph_calls=len(graph),
-        graph_calls_recorded=len(np.intersect1d(graph, launches.row[launches.linked])),
+        graph_calls_recorded=int(led_to_work[graph].sum()),
         idle_ns=(joined(list(found.causes.values())) & used.time).total,
         late_idle_ns=(late & used.time).total,
         starts_before_launch=int((device.ts[mine] < launches.start[mine]).sum()),
@@ -182,7 +186,7 @@ def _copies(trace: Trace, found: Breakdown, used: Used) -> CopyFacts:
 
 def _host(trace: Trace, launches: Launches, used: Used) -> HostFacts:
     host = trace.host
-    gloo = trace.host_named(lambda name: name.startswith("gloo:"), Kind.OP, Kind.ANNOTATION)
+    gloo = trace.host_named(kernels.is_host_collective, Kind.OP, Kind.ANNOTATION)
     blocking = trace.host_named(kernels.is_blocking_call, Kind.RUNTIME)
     blocking = blocking[np.isin(host.thread[blocking], launches.driving)]
     profiler = host.rows(Kind.OVERHEAD)

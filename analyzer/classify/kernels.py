@@ -262,6 +262,11 @@ def is_collective_op(name: str) -> bool:
     return _COLLECTIVE_OP.search(name) is not None
 
 
+def is_host_collective(name: str) -> bool:
+    """True for the span in which a backend on the host runs a collective, not the call for it."""
+    return name.startswith(("gloo:", "mpi:", "ucc:"))
+
+
 def is_loader_event(name: str) -> bool:
     """True for the span in which the training loop asks its loader (or Lightning's) for a batch."""
     return _LOADER.search(name) is not None

@@ -114,8 +114,10 @@ _ELEMENT_BYTES = {
 def collectives(
     trace: Trace, found: Breakdown, rules: KernelRules, used: Used
 ) -> list[CollectiveRecord]:
-    """Every collective of the recording, in order of start; device collectives only."""
+    """Every collective of the recording, in order of start; the host's where no device worked."""
     device = trace.device
+    if not len(device):
+        return _host_collectives(trace, found, used)
     communicating = (found.activity == Activity.COMMUNICATION) | (found.activity == Activity.FUSED)
     rows = np.flatnonzero(communicating)
     bare = found.classes[classes.COMM_UNSPLIT].inside(device.ts[rows], device.end[rows])
@@ -151,6 +153,30 @@ def collectives(
             )
         )
     return records
+
+
+def _host_collectives(trace: Trace, found: Breakdown, used: Used) -> list[CollectiveRecord]:
+    host = trace.host
+    rows = trace.host_named(kernels.is_host_collective, Kind.OP, Kind.ANNOTATION)
+    bare = found.classes[classes.COMM_UNSPLIT].inside(host.ts[rows], host.end[rows])
+    step = used.step(host.ts[rows])
+    return [
+        CollectiveRecord(
+            kind=kernels.collective_kind(trace.names[host.name[row]]),
+            name=trace.names[host.name[row]][:200],
+            group="",
+            group_size=None,
+            ranks="",
+            sequence=None,
+            nbytes=None,
+            stream=trace.threads[host.thread[row]][1],
+            start=int(host.ts[row]),
+            end=int(host.end[row]),
+            exposed_ns=exposed,
+            step=None if index == NO_ID else index,
+        )
+        for row, exposed, index in zip(rows.tolist(), bare.tolist(), step.tolist(), strict=True)
+    ]
 
 
 def causes(trace: Trace, launches: Launches, found: Breakdown, used: Used) -> list[CauseRecord]:

@@ -126,11 +126,15 @@ def fp32_matmul(view: View) -> Outcome:
     )
 
 
+# A step of fewer is a snippet: there is nothing to fuse.
+FEWEST_KERNELS = 20
+
+
 def tiny_kernels(view: View) -> Outcome:
-    """Too many short kernels, where they or their launches cost time; None without kernels."""
+    """Too many short kernels, where they or their launches cost time; None for a few kernels."""
     job, limits = view.job, view.limits
     count = job.total(lambda e: e.kernels.count)
-    if count == 0:
+    if count < FEWEST_KERNELS:
         return None
     tiny, ns = job.total(lambda e: e.kernels.tiny_count), job.total(lambda e: e.kernels.tiny_ns)
     ns = min(ns, job.mean_ns[COMPUTE] + job.mean_ns[OPTIMIZER])

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 NOT_MEASURABLE = "not measurable"
 NOT_BOUNDED = "not bounded by this trace"
+# No measured share is exact enough for a larger ceiling to mean its digits.
+LARGEST_MULTIPLE = 10_000
 NOISE, MINOR, FIRST = 0.02, 0.05, 0.15
 WORDING = (
     (NOISE, "within noise"),
@@ -138,7 +140,9 @@ def percent(fraction: float | None) -> str:
 
 def multiple(value: float | None, none: str = NOT_BOUNDED) -> str:
     """A speedup or ceiling; a ceiling of None is unbounded, a speedup passes its own words."""
-    return none if value is None else f"{significant(value)}x"
+    if value is None:
+        return none
+    return f"{significant(value)}x" if value < LARGEST_MULTIPLE else f"over {LARGEST_MULTIPLE:,}x"
 
 
 def count(value: float | None) -> str:

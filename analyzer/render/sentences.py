@@ -78,7 +78,7 @@ def ceilings(report: Report) -> str:
     scaling = report.scaling
     today, one = scaling.ceiling_today, scaling.ceiling_one_gpu
     if today.value is None and one.value is None:
-        return f"The ceiling is {NOT_BOUNDED}. {today.reason or one.reason}".strip()
+        return f"No ceiling: {today.reason or one.reason or NOT_BOUNDED}."
     text = f"Ceiling {multiple(today.value)} today, {multiple(one.value)} over one GPU"
     first = headline(report)
     if first is not None and first.ceiling_after is not None:

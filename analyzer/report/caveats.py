@@ -114,7 +114,8 @@ def _one_rank(job: Job, limits: Thresholds) -> str:
 
 
 def _not_joined(job: Job, limits: Thresholds) -> str:
-    if len(job.ranks) < 2 or not job.group_ns["communication"]:
+    exposed = job.share(job.group_ns["communication"])
+    if len(job.ranks) < 2 or exposed < limits.exposed_comm_share:
         return ""
     return (
         "Communication is not split into waiting and transfer: a collective's time holds both, and "
@@ -318,7 +319,7 @@ RULES = (
     Rule("several-devices", "warning", ("per-device idle time",), _devices),
     Rule("ranks-missing", "warning", ("waits between ranks", "late ranks"), _missing_ranks),
     Rule("one-rank", "warning", ("waits between ranks", "late ranks"), _one_rank),
-    Rule("ranks-not-joined", "info", ("wait against transfer", "late ranks"), _not_joined),
+    Rule("ranks-not-joined", "warning", ("wait against transfer", "late ranks"), _not_joined),
     Rule("world-size-unknown", "info", (), _world_size),
     Rule("steps-differ", "warning", ("comparison of ranks step by step",), _steps_differ),
     Rule("no-step-marks", "warning", ("time per step", "intervals"), _no_marks),

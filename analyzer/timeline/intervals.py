@@ -117,8 +117,10 @@ def union(start: Int64, end: Int64) -> Intervals:
     start, end = start[lasting], end[lasting]
     if not len(start):
         return EMPTY
-    order = np.argsort(start, kind="stable")
-    start, reach = start[order], np.maximum.accumulate(end[order])
+    if (start[1:] < start[:-1]).any():
+        order = np.argsort(start, kind="stable")
+        start, end = start[order], end[order]
+    reach = np.maximum.accumulate(end)
     apart = start[1:] > reach[:-1]
     one = np.ones(1, np.bool_)
     return Intervals(start[np.concatenate([one, apart])], reach[np.concatenate([apart, one])])

@@ -163,7 +163,7 @@ def test_numbers_of_the_summary_stand_in_page_and_comment(name: str) -> None:
 def test_empty_sections_explain_themselves() -> None:
     text = Page(html.render(bare())).text
     for sentence in (
-        "The ceiling is not bounded by this trace. One rank without communication",
+        "No ceiling: One rank without communication",
         "Nothing stands out.",
         "No communication runs beside compute.",
         "Only step 0 is used, so nothing can be said about change.",
