@@ -20,6 +20,8 @@ from analyzer.render.format import (
 from analyzer.report.document import Breakdown, Caveat, Estimate, Finding, Report
 
 LOWERS = "This work scales: removing it lowers the ceiling but still speeds up each step."
+# A smaller part of the step is not worth words; the table has it.
+LEAST_TOLD = 0.005
 BASIS = {"share": "share, not gain", "replay": "replayed gain"}
 
 
@@ -127,8 +129,9 @@ def where(report: Report) -> str:
     spent = sorted(
         ((ms, name) for name, ms in parts.mean_ms.items() if ms > 0), key=lambda item: -item[0]
     )
-    words = [f"{percent(ms / total)} ({scale.ms(ms)}) {look(name).verb}" for ms, name in spent[:5]]
-    rest = sum(ms for ms, _ in spent[5:])
+    told = [(ms, name) for ms, name in spent[:5] if ms >= LEAST_TOLD * total]
+    words = [f"{percent(ms / total)} ({scale.ms(ms)}) {look(name).verb}" for ms, name in told]
+    rest = sum(ms for ms, _ in spent[len(told) :])
     if rest > 0:
         words.append(f"{percent(rest / total)} ({scale.ms(rest)}) is the rest")
     line = "host timeline (no device activity in the trace)" if parts.timeline == "host" else ""
