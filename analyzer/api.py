@@ -15,7 +15,8 @@ from analyzer.digest import RankDigest
 from analyzer.digest import load as load_digest
 from analyzer.errors import AnalyzerError, UnusableInput
 from analyzer.fleet import Progress
-from analyzer.ranks.pool import Job, Member, pool
+from analyzer.ranks.member import Member
+from analyzer.ranks.pool import Job, pool
 from analyzer.report.build import Request, build, label_of
 from analyzer.report.document import InputFile, Report
 from analyzer.trace.assign import ORDER, Assignment, FileInfo, assign_ranks, separate_runs
@@ -123,7 +124,7 @@ def load(
             "record a few steps after the warm-up, with the activities of CPU and device",
         )
     return Loaded(
-        job=pool(members),
+        job=pool(members, settings.thresholds),
         files=files + digested.unusable,
         notes=_guessed(assignments),
         label=label_of(list(digested.digests)),

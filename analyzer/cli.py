@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from analyzer import __version__, api, options
-from analyzer.digest import save as save_digest
+from analyzer.digest import packed
 from analyzer.errors import AnalyzerError, UsageError
 from analyzer.findings import glossary
 from analyzer.options import Target, Terminal
@@ -77,6 +77,12 @@ def cli(
     help="What more GPUs share: the batch, accumulation steps, or nothing.",
 )
 @click.option(
+    "--n",
+    type=click.IntRange(1),
+    metavar="N",
+    help="GPUs or groups of GPUs that share the work. Default: recognised.",
+)
+@click.option(
     "--duration",
     metavar="TIME",
     callback=options.parsed(options.seconds),
@@ -103,6 +109,7 @@ def analyze(
     force: bool,
     open_page: bool,
     mode: Mode,
+    n: int | None,
     duration: float | None,
     shared_loader: bool,
     label: str,
@@ -120,7 +127,7 @@ def analyze(
     settings = options.settings(config, step_pattern)
     target = Target.of(output, formats, force, open_page)
     loaded = _load(terminal, paths, rank_of, settings, jobs)
-    request = Request(label, options.now(), mode, shared_loader, duration)
+    request = Request(label, options.now(), mode, shared_loader, duration, n)
     target.paint(api.report(loaded, request, settings), terminal)
 
 
@@ -210,9 +217,8 @@ def digest(
     if len(targets) < len(digested.digests):
         raise UsageError("two of the traces have the same name", "digest one folder at a time")
     files.check(list(targets), force=force)
-    output.mkdir(parents=True, exist_ok=True)
     for target, path in targets.items():
-        save_digest(digested.digests[path], target)
+        files.write(target, packed(digested.digests[path]))
         click.echo(str(target))
 
 
@@ -341,6 +347,12 @@ def run(arguments: list[str]) -> int:
         # The reader of the pipe has seen enough; Python would complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        _complain(
+            f"{error.filename or 'output'}: {error.strerror or error}",
+            "check the path, its permissions and the space that is left",
+        )
+        return UsageError.exit_code
     except Exception as error:
         if {"-v", "--verbose"} & set(arguments):
             traceback.print_exc()

@@ -55,6 +55,14 @@ class Thresholds:
         1000.0, _FIELD + "more than host clocks of one cluster differ, less than a job restarts in"
     )
 
+    separate_ranks_gap_ms: float = _threshold(
+        60_000.0, _FIELD + "ranks of one run are profiled at the same step, so within a minute"
+    )
+
+    steps_agree_share: float = _threshold(
+        0.10, _FIELD + "ranks of a synchronous run differ less than this in their mean step"
+    )
+
     # Findings: share of the step from which on a class is one
     data_loading_share: float = _threshold(0.05, "TensorBoard PyTorch plugin, DataLoader over 5 %")
     data_hidden_share: float = _threshold(
@@ -62,6 +70,9 @@ class Thresholds:
     )
     exposed_comm_share: float = _threshold(
         0.10, "TensorBoard PyTorch plugin, Communication over 10 %"
+    )
+    late_rank_share: float = _threshold(
+        0.05, _FIELD + "waiting that ends with a fix on one rank is worth a line from 5 %"
     )
     launch_share: float = _threshold(
         0.10, _FIELD + "late launches, launch calls and launch latency together"

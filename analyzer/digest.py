@@ -15,7 +15,7 @@ import numpy as np
 
 from analyzer.classify import tables
 from analyzer.classify.breakdown import Breakdown, classify
-from analyzer.classify.classes import CLASSES
+from analyzer.classify.classes import CLASSES, COMM_UNSPLIT
 from analyzer.classify.evidence import Evidence, gather
 from analyzer.classify.kernels import KernelRules, is_kernel_launch
 from analyzer.classify.tables import CauseRecord, CollectiveRecord, KernelRecord
@@ -23,11 +23,13 @@ from analyzer.config import Settings
 from analyzer.errors import UnusableInput
 from analyzer.timeline import launches as launching
 from analyzer.timeline import steps as stepping
+from analyzer.timeline.intervals import Intervals
 from analyzer.timeline.steps import Steps
 from analyzer.trace import kineto
 from analyzer.trace.schema import Kind, Trace, TraceMeta
 
 DIGEST_VERSION = 1
+STRIP_BINS = 96
 
 
 class StepRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +43,15 @@ class StepRecord(msgspec.Struct, frozen=True, kw_only=True):
     hidden_ns: int
 
 
+class Strip(msgspec.Struct, frozen=True, kw_only=True):
+    """One used step as STRIP_BINS equal stretches, each with the class that has most of it."""
+
+    step: int
+    start: int
+    end: int
+    classes: list[str]
+
+
 class DeviceSpan(msgspec.Struct, frozen=True, kw_only=True):
     """Classes over the whole recording, first device start to last device end, steps or not."""
 
@@ -51,7 +62,7 @@ class DeviceSpan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RankDigest(msgspec.Struct, frozen=True, kw_only=True):
-    """One trace file, reduced."""
+    """One trace file, reduced; `exposed_comm` is where only communication runs."""
 
     version: int
     meta: TraceMeta
@@ -63,6 +74,8 @@ class RankDigest(msgspec.Struct, frozen=True, kw_only=True):
     causes: list[CauseRecord]
     kernels: list[KernelRecord]
     collectives: list[CollectiveRecord]
+    exposed_comm: list[tuple[int, int]]
+    strip: Strip | None
     evidence: Evidence
     unlinked_share: float | None
 
@@ -98,10 +111,27 @@ def reduce(trace: Trace, settings: Settings) -> RankDigest:
         span=_span(trace, found, start, end),
         causes=tables.causes(trace, launches, found, used),
         kernels=tables.kernel_table(trace, found, rules, used),
-        collectives=tables.collectives(trace, found, rules, used),
+        collectives=tables.collectives(trace, found, rules, steps),
+        exposed_comm=_pairs(found.classes[COMM_UNSPLIT]),
+        strip=_strip(steps, found),
         evidence=gather(trace, launches, found, rules, used, limits),
         unlinked_share=None if linked is None else 1.0 - linked,
     )
+
+
+def _strip(steps: Steps, found: Breakdown) -> Strip | None:
+    """The middle one of the used steps; None without any."""
+    if not len(steps.used):
+        return None
+    chosen = int(steps.used[len(steps.used) // 2])
+    start, end = int(steps.edges[chosen]), int(steps.edges[chosen + 1])
+    bins = np.linspace(start, end, STRIP_BINS + 1).astype(np.int64)
+    most = found.per_window(bins).argmax(axis=1).tolist()
+    return Strip(step=steps.index[chosen], start=start, end=end, classes=[CLASSES[i] for i in most])
+
+
+def _pairs(times: Intervals) -> list[tuple[int, int]]:
+    return list(zip(times.start.tolist(), times.end.tolist(), strict=True))
 
 
 def _require_work(trace: Trace) -> None:
@@ -113,6 +143,12 @@ def _require_work(trace: Trace) -> None:
         return
     meta = trace.meta
     launches = len(trace.host_named(is_kernel_launch, Kind.RUNTIME))
+    if meta.truncated and (launches or meta.backend == "nccl"):
+        raise UnusableInput(
+            f"{meta.name} ({meta.size:,} bytes): cut off before the work of the device, which is "
+            "written after that of the host",
+            "copy the file again, or wait until the profiler has written all of it",
+        )
     if not launches and len(trace.host.rows(Kind.OP, Kind.ANNOTATION)):
         return
     held = f"{launches:,} kernel launches, but no kernel" if launches else "no operator or kernel"
@@ -161,9 +197,14 @@ def _span(trace: Trace, found: Breakdown, start: int, end: int) -> DeviceSpan:
     )
 
 
+def packed(rank: RankDigest) -> bytes:
+    """The digest as a file's content; the same digest gives the same bytes."""
+    return gzip.compress(msgspec.msgpack.encode(rank), mtime=0)
+
+
 def save(rank: RankDigest, path: Path) -> None:
-    """Writes the digest, compressed; the same digest gives the same bytes."""
-    path.write_bytes(gzip.compress(msgspec.msgpack.encode(rank), mtime=0))
+    """Writes the digest."""
+    path.write_bytes(packed(rank))
 
 
 def load(path: Path) -> RankDigest:

@@ -145,7 +145,7 @@ class Target:
     def paint(self, report: Report, terminal: Terminal) -> None:
         """Writes the files, then prints."""
         sizes = {
-            path: files.write(path, files.FORMATS[name][1](report))
+            path: files.write(path, files.encoded(files.FORMATS[name][1](report)))
             for path, name in self.files.items()
         }
         if self.stdout != "text":

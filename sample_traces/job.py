@@ -32,6 +32,7 @@ class Scenario:
     step_jitter: float = 0.002
     loader_jitter: float = 0.005
     compute_factor: dict[int, float] = field(default_factory=dict)
+    loader_delay_us: dict[int, float] = field(default_factory=dict)  # the most, evenly from nothing
     ranks: int = 4
     first_step: int = 10
     warmup_steps: int = 3

@@ -147,6 +147,9 @@ def _load_batch(rank: Rank) -> None:
     else:
         asked = rank.batch_taken[number - 2 * workers] if number >= 2 * workers else 0
         ready = max(rank.batch_ready[number - workers], asked) + prep
+    if rank.number in rank.scenario.loader_delay_us:
+        most = rank.scenario.loader_delay_us[rank.number]
+        ready = max(ready, rank.now) + round(most * 1000 * rank.random.random())
     start = rank.now
     rank.spend(70)
     rank.now = max(rank.now, ready + 40_000)

@@ -14,6 +14,9 @@ from make import CUDA, Dialect, TraceBuilder, trace
 from analyzer import api
 from analyzer.api import Loaded
 from analyzer.config import Settings
+from analyzer.report.build import Request
+from analyzer.report.document import Report
+from analyzer.scaling.serial import Mode
 
 GEMM = "ampere_fp16_s16816gemm_fp16_128x128_ldg8_f2f_stages_64x3_nn"
 STEP = 1000
@@ -65,3 +68,43 @@ def loaded(
         path.write_text(built if isinstance(built, str) else built.text())
     chosen = settings or Settings()
     return api.load(api.digests([str(folder)], chosen, jobs=1), settings=chosen)
+
+
+def exposed(
+    rank: int,
+    world_size: int = 2,
+    *,
+    loader: int = 0,
+    compute: int = 900,
+    wait: int = 0,
+    kinds: Sequence[str] = ("allreduce",),
+) -> TraceBuilder:
+    """Seven steps: `loader` us waited for a batch, compute, `wait` us in the first collective for
+    another rank, and 100 us of transfer in each.
+    """
+    built = trace(rank, world_size)
+    length = loader + compute + wait + 100 * len(kinds)
+    for k in range(7):
+        at = k * length
+        built.step(k + 1, at, at + length).loader(at, at + loader + 1)
+        ready = at + loader
+        start, end = ready if loader else at, ready + 20 + compute
+        built.kernel(GEMM, start + 20, end, launch=(ready + 5, ready + 10))
+        for i, kind in enumerate(kinds):
+            begin, last = end + 100 * i + (wait if i else 0), end + wait + 100 * (i + 1)
+            built.collective(kind, begin, last, launch=(ready + 10, ready + 15))
+    return built
+
+
+def reported(
+    folder: Path,
+    built: dict[str, TraceBuilder | str],
+    *,
+    mode: Mode = "strong",
+    duration_s: float | None = None,
+    label: str = "mine",
+    n: int | None = None,
+) -> Report:
+    """The report on traces given by file name."""
+    request = Request(label, CREATED, mode, duration_s=duration_s, n=n)
+    return api.report(loaded(folder, built), request, Settings())

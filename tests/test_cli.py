@@ -18,8 +18,8 @@ from analyzer.classify.classes import CLASSES, GROUPS
 from analyzer.cli import cli
 from analyzer.findings.detectors import CATALOGUE
 from analyzer.report import document
-from analyzer.report.build import EDITS
 from analyzer.report.caveats import RULES
+from analyzer.report.shares import EDITS
 
 SAMPLES = Path(__file__).parent.parent / "sample_traces"
 COMMANDS = ("analyze", "inspect", "digest", "render", "laws", "explain", "schema")
@@ -117,7 +117,7 @@ def test_an_existing_digest_is_kept_unless_forced(
     assert ceiling("digest", folder, "-o", tmp_path).code == 0
     ran = ceiling("digest", folder, "-o", tmp_path)
     assert (ran.code, ran.out) == (2, "")
-    assert "rank0.json.digest, rank1.json.digest exists already" in ran.err
+    assert ": rank0.json.digest, rank1.json.digest\n" in ran.err
     assert ceiling("digest", folder, "-o", tmp_path, "-f").code == 0
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 from analysed import windows
-from make import TraceBuilder, trace
+from make import SCENE_NS, TraceBuilder, trace
 from real_traces import real_trace
 
 from analyzer.config import Settings
-from analyzer.digest import DIGEST_VERSION, RankDigest, digest, load, save
+from analyzer.digest import DIGEST_VERSION, STRIP_BINS, RankDigest, digest, load, save
 from analyzer.errors import UnusableInput
 
 SAMPLE = Path(__file__).parent.parent / "sample_traces" / "loader-bound-4gpu" / "rank1.json.gz"
@@ -111,6 +111,32 @@ def test_classes_of_every_step_and_of_the_recording_sum_to_their_window(
 def test_the_file_says_whose_digest_it_is(sample: RankDigest) -> None:
     assert (sample.meta.name, sample.meta.rank, sample.meta.world_size) == ("rank1.json.gz", 1, 4)
     assert (sample.version, sample.timeline, sample.marked) == (DIGEST_VERSION, "device", True)
+
+
+def test_where_only_communication_runs_is_kept(tmp_path: Path) -> None:
+    scene = trace().kernel("gemm", 0, 100).collective("allreduce", 80, 150)
+    path = scene.collective("allreduce", 200, 230).write(tmp_path / "rank0.json")
+    found = digest(path, Settings())
+    spans = [((a - SCENE_NS) / 1000, (b - SCENE_NS) / 1000) for a, b in found.exposed_comm]
+    assert spans == [(100, 150), (200, 230)]
+
+
+def test_where_only_communication_runs_sums_to_its_class(sample: RankDigest) -> None:
+    exposed = sum(end - start for start, end in sample.exposed_comm)
+    assert exposed == sample.span.ns["comm_unsplit"] > 0
+
+
+def test_the_strip_is_the_middle_step_by_what_most_of_each_stretch_is(tmp_path: Path) -> None:
+    scene = trace()
+    for number in range(4):
+        at = 960 * number
+        scene.step(number, at, at + 960).kernel("gemm", at, at + 720, launch=(at, at + 1))
+        scene.collective("allreduce", at + 720, at + 960, launch=(at + 2, at + 3))
+    strip = digest(scene.write(tmp_path / "rank0.json"), Settings()).strip
+    assert strip is not None
+    assert (strip.step, strip.start, strip.end) == (2, SCENE_NS + 1_920_000, SCENE_NS + 2_880_000)
+    quarter = STRIP_BINS // 4
+    assert strip.classes == ["compute"] * 3 * quarter + ["comm_unsplit"] * quarter
 
 
 def test_without_a_device_no_share_of_its_work_is_unlinked(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import numpy as np
 from analyzer.classify import classes, idle, kernels
 from analyzer.classify.breakdown import Breakdown
 from analyzer.classify.kernels import Activity, KernelRules
-from analyzer.timeline.intervals import union
+from analyzer.timeline.intervals import Intervals, Spans, sweep, union
 from analyzer.timeline.launches import Launches, launching_ops
-from analyzer.timeline.steps import Used
+from analyzer.timeline.steps import Steps, Used
 from analyzer.trace.schema import NO_ID, Int64, Kind, Trace
 
 MOST_NAMES = 200
@@ -39,7 +39,9 @@ class KernelRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CollectiveRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One collective on this rank. `step` is the used step's index; None fields were not recorded.
+    """One collective on this rank. `step` is the used step around its start, `launched` the step it
+    was launched in, `turn` where waiting for others ends once the ranks are joined; None fields
+    were not recorded.
 
     `nbytes` is the size that bus bandwidth is counted from: the output of an all-gather, else the
     input.
@@ -57,6 +59,8 @@ class CollectiveRecord(msgspec.Struct, frozen=True, kw_only=True):
     end: int
     exposed_ns: int
     step: int | None
+    launched: int | None
+    turn: int | None = None
 
 
 def kernel_table(
@@ -112,19 +116,21 @@ _ELEMENT_BYTES = {
 
 
 def collectives(
-    trace: Trace, found: Breakdown, rules: KernelRules, used: Used
+    trace: Trace, found: Breakdown, rules: KernelRules, steps: Steps
 ) -> list[CollectiveRecord]:
     """Every collective of the recording, in order of start; the host's where no device worked."""
-    device = trace.device
+    device, used = trace.device, steps.windows
     if not len(device):
         return _host_collectives(trace, found, used)
     communicating = (found.activity == Activity.COMMUNICATION) | (found.activity == Activity.FUSED)
     rows = np.flatnonzero(communicating)
-    bare = found.classes[classes.COMM_UNSPLIT].inside(device.ts[rows], device.end[rows])
+    bare = _shared(found.classes[classes.COMM_UNSPLIT], device.ts[rows], device.end[rows])
     step = used.step(device.ts[rows])
+    launched = steps.launched[rows]
     kind_of: dict[tuple[str, int], str] = {}
     records = []
-    for row, exposed, index in zip(rows.tolist(), bare.tolist(), step.tolist(), strict=True):
+    columns = (rows, bare, step, launched)
+    for row, exposed, index, origin in zip(*(c.tolist() for c in columns), strict=True):
         name, category = trace.names[device.name[row]], int(device.kind[row])
         if (name, category) not in kind_of:
             kind_of[name, category] = rules.kind(name, Kind(category))
@@ -150,15 +156,26 @@ def collectives(
                 end=int(device.end[row]),
                 exposed_ns=exposed,
                 step=None if index == NO_ID else index,
+                launched=None if origin == NO_ID else origin,
             )
         )
     return records
 
 
+def _shared(times: Intervals, start: Int64, end: Int64) -> Int64:
+    """Part of `times` inside each span; spans that overlap share it, so that parts add up to it."""
+    if not len(start):
+        return np.zeros(0, np.int64)
+    edges, (depth,) = sweep(Spans(start, end))
+    part = np.concatenate([[0.0], np.cumsum(times.within(edges) / np.maximum(depth, 1))])
+    inside = part[np.searchsorted(edges, end)] - part[np.searchsorted(edges, start)]
+    return np.asarray(np.rint(inside), np.int64)
+
+
 def _host_collectives(trace: Trace, found: Breakdown, used: Used) -> list[CollectiveRecord]:
     host = trace.host
     rows = trace.host_named(kernels.is_host_collective, Kind.OP, Kind.ANNOTATION)
-    bare = found.classes[classes.COMM_UNSPLIT].inside(host.ts[rows], host.end[rows])
+    bare = _shared(found.classes[classes.COMM_UNSPLIT], host.ts[rows], host.end[rows])
     step = used.step(host.ts[rows])
     return [
         CollectiveRecord(
@@ -174,6 +191,7 @@ def _host_collectives(trace: Trace, found: Breakdown, used: Used) -> list[Collec
             end=int(host.end[row]),
             exposed_ns=exposed,
             step=None if index == NO_ID else index,
+            launched=None if index == NO_ID else index,
         )
         for row, exposed, index in zip(rows.tolist(), bare.tolist(), step.tolist(), strict=True)
     ]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from analyzer.classify.classes import (
+    COMM_TRANSFER,
     COMM_UNSPLIT,
+    COMM_WAIT,
     COMPUTE,
     COPY,
     DATA_LOADING,
@@ -28,12 +31,10 @@ from analyzer.findings.finding import (
     others_median,
     sentences,
 )
+from analyzer.ranks.pool import CollectiveMean, Job
+from analyzer.ranks.stragglers import Late
 
 COMMUNICATION = GROUPS["communication"]
-_CANNOT_SPLIT = (
-    "How much of it is waiting and how much is transfer cannot be told: a collective runs from the "
-    "arrival of its own rank, so most of it may be waiting for another."
-)
 # Kind of collective -> what hides it; the first is the kind with most exposed time.
 _HIDE = {
     "all_reduce": "Start the reduction earlier and in smaller pieces (DDP: bucket_cap_mb, "
@@ -49,7 +50,6 @@ _HIDE = {
 }
 _HIDE_ANY = "Start it earlier, so that computing hides it, or send less."
 
-
 # What makes a rank arrive late, in words; every class but communication.
 _MORE = {
     COMPUTE: "computing",
@@ -62,43 +62,91 @@ _MORE = {
     DEPENDENCY: "waiting between streams",
     UNEXPLAINED: "unexplained time",
 }
+_MOST_REASONS = 2
+
+
+def late_reasons(view: View, late: Late) -> list[tuple[str, float]]:
+    """Class and ns of what a late rank does more of than the others, above noise, most first."""
+    told = [row for row in late.because if view.job.share(row[1]) >= view.limits.noise_share]
+    return told[:_MOST_REASONS]
+
+
+def late_because(view: View, late: Late) -> str:
+    """Why a rank arrives late, as a sentence: what it does more of than the others."""
+    told = late_reasons(view, late)
+    if not told:
+        return "What delays it is not in its own trace."
+    more = " and ".join(f"{view.ms(ns)} more of {_MORE[name]}" for name, ns in told)
+    others = "the other" if len(view.job.ranks) == 2 else "the others in the median"
+    return f"{more} than {others}."
 
 
 def exposed_communication(view: View) -> Outcome:
-    """Communication that nothing hides; None where none was recorded."""
+    """Transfer, and what could not be split, that nothing hides; None where none was recorded."""
     job, limit = view.job, view.limits.exposed_comm_share
-    ns = job.group_ns["communication"]
-    if ns + job.hidden_ns == 0:
+    if job.group_ns["communication"] + job.hidden_ns == 0:
         return None
+    removes = {c: job.mean_ns[c] for c in (COMM_TRANSFER, COMM_UNSPLIT)}
+    ns = sum(removes.values())
+    split = job.together.method is not None
     if job.share(ns) < limit:
-        return view.below("Exposed communication", ns, limit)
+        return view.below("Exposed transfer" if split else "Exposed communication", ns, limit)
     kinds = _exposed_kinds(view)
     fused = sum(k.exposed_ns for k in job.kernels if k.activity == Activity.FUSED)
     return Finding(
         id="exposed-communication",
         title=f"Communication is not hidden behind {view.work}s",
         attack="Hide communication",
-        time_class=max(COMMUNICATION, key=lambda c: job.mean_ns[c]),
+        time_class=max(removes, key=lambda c: removes[c]),
         ns=ns,
         step_ns=job.step_ns,
         saved_ns=ns,
         because=sentences(
             f"{view.both(ns)} run while no {view.work} computes; another "
             f"{view.ms(job.hidden_ns)} run beside computing.",
-            _CANNOT_SPLIT if job.mean_ns[COMM_UNSPLIT] > 0 else "",
-            _last_to_arrive(view),
+            _what_is_split(view),
+            "" if split else _last_to_arrive(view),
             f"{view.ms(fused)} of it is in kernels that also compute." if fused else "",
         ),
         so=sentences(
             _HIDE.get(kinds[0], _HIDE_ANY) if kinds else _HIDE_ANY,
-            "Look for a late rank before the network.",
+            "" if split else "Look for a late rank before the network.",
         ),
-        check=view.check("exposed communication", limit),
+        check=view.check("exposed transfer" if split else "exposed communication", limit),
         where=_exposed_places(view),
         confidence=view.confidence(fused > 0),
         whatif="no-communication",
-        removes={c: job.mean_ns[c] for c in COMMUNICATION},
+        removes=removes,
     )
+
+
+def _what_is_split(view: View) -> str:
+    """How much of it is transfer, and why the rest cannot be told."""
+    transfer, unsplit = (view.job.mean_ns[c] for c in (COMM_TRANSFER, COMM_UNSPLIT))
+    waiting = f"waiting for other ranks ({view.ms(view.job.mean_ns[COMM_WAIT])}) is not in it"
+    if unsplit == 0:
+        return f"All of it is transfer: {waiting}."
+    if transfer > 0:
+        return (
+            f"{view.ms(transfer)} of it is transfer: {waiting}. How much of the other "
+            f"{view.ms(unsplit)} is waiting cannot be told ({_left_out(view.job)})."
+        )
+    return (
+        f"How much of it is waiting and how much is transfer cannot be told "
+        f"({_left_out(view.job)}): a collective runs from the arrival of its own rank, so most of "
+        "it may be waiting for another."
+    )
+
+
+def _left_out(job: Job) -> str:
+    """Why communication was not split: the most frequent reason."""
+    matching = job.together.matching
+    if len(job.ranks) == 1:
+        return "only one rank was recorded"
+    if not matching.left:
+        return "members of its groups were not recorded"
+    reason, records = matching.left.most_common(1)[0]
+    return f"not joined: {records:,} of {matching.records:,} collectives, {reason}"
 
 
 def _exposed_kinds(view: View) -> list[str]:
@@ -116,9 +164,24 @@ def _exposed_places(view: View) -> list[Place]:
     if not view.on_device:
         return view.places(lambda e: e.host.gloo)
     kinds = (Activity.COMMUNICATION, Activity.FUSED)
+    collectives = view.job.collectives
+    if collectives and all(c.transfer_ns is not None for c in collectives):
+        return kind_places((c, c.transfer_ns) for c in collectives)
     rows = [k for k in view.job.kernels if k.activity in kinds and k.exposed_ns > 0]
     rows.sort(key=lambda k: (-k.exposed_ns, k.name))
     return [Place(k.name, k.exposed_ns, k.count) for k in rows[:MOST_PLACES]]
+
+
+def kind_places(parts: Iterable[tuple[CollectiveMean, float | None]]) -> list[Place]:
+    """A part of the collectives by kind, hidden or not, most first; unknown parts are left out."""
+    sums: dict[str, list[float]] = {}
+    for collective, ns in parts:
+        if ns:
+            total = sums.setdefault(collective.kind, [0.0, 0.0])
+            total[0] += ns
+            total[1] += collective.count
+    found = [Place(f"{kind} (hidden or not)", ns, n) for kind, (ns, n) in sums.items()]
+    return sorted(found, key=lambda p: (-p.ns, p.name))[:MOST_PLACES]
 
 
 def _last_to_arrive(view: View) -> str:

@@ -30,8 +30,9 @@ class Place(NamedTuple):
 class Finding:
     """One bottleneck: `title` is the claim; because, so and check are sentences.
 
-    `attack` is the order the headline gives. `saved_ns` is what a fix could take away at most, None
-    where shares cannot tell; `removes` is the same by class, empty where that cannot be told.
+    `attack` is the order the headline gives, `why` the sentence it adds, if any. `saved_ns` is what
+    a fix could take away at most, None where shares cannot tell; `removes` is the same by class,
+    empty where that cannot be told.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Finding:
     confidence: str
     whatif: str | None = None
     removes: Mapping[str, float] = field(default_factory=dict)
+    why: str = ""
 
     @property
     def share(self) -> float:

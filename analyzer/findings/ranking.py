@@ -92,7 +92,7 @@ def verdict(ranked: Ranked, job: Job, limits: Thresholds) -> Verdict:
     text = (
         f"{first.attack} first: {view.ms(first.ns)} of every {view.ms(job.step_ns)} step, {worth}."
     )
-    return Verdict(text, first.id, first.confidence)
+    return Verdict(sentences(text, first.why), first.id, first.confidence)
 
 
 # Cause of unexplained idle time -> what would explain it.

@@ -18,9 +18,15 @@ import numpy.typing as npt
 from analyzer.classify.classes import CLASSES, GROUPS
 from analyzer.classify.evidence import Evidence
 from analyzer.classify.tables import CollectiveRecord
-from analyzer.digest import RankDigest, StepRecord
+from analyzer.config import DEFAULT_THRESHOLDS, Thresholds
+from analyzer.digest import StepRecord
+from analyzer.ranks.member import Member
+from analyzer.ranks.stragglers import Together, join
 
 Floats = npt.NDArray[np.float64]
+
+# Collectives of one kind and group are one row up to this ratio of sizes.
+SIZE_RATIO = 10
 
 
 class StepId(NamedTuple):
@@ -28,15 +34,6 @@ class StepId(NamedTuple):
 
     cycle: int
     number: int
-
-
-@dataclass(frozen=True)
-class Member:
-    """One digest and whose it is."""
-
-    rank: int
-    cycle: int
-    digest: RankDigest
 
 
 @dataclass(frozen=True)
@@ -53,7 +50,10 @@ class KernelMean:
 
 @dataclass(frozen=True)
 class CollectiveMean:
-    """Collectives of a kind and group per rank and step; `nbytes` is the mean size of one."""
+    """Collectives of a kind, group and class of size, per rank and step; `nbytes` is the mean size.
+
+    Waiting and transfer, hidden or not, are None unless all of them could be split.
+    """
 
     kind: str
     group: str
@@ -62,6 +62,8 @@ class CollectiveMean:
     nbytes: float | None
     ns: float
     exposed_ns: float
+    wait_ns: float | None
+    transfer_ns: float | None
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ class Job:
     kernels: list[KernelMean]
     collectives: list[CollectiveMean]
     causes: list[CauseMean]
+    together: Together
 
     @property
     def ranks(self) -> list[int]:
@@ -141,12 +144,14 @@ class Job:
         return sum(cause.ns for cause in self.causes if cause.cause in names)
 
 
-def pool(members: Sequence[Member]) -> Job:
-    """The job of these digests, each of which has a used step.
+def pool(members: Sequence[Member], limits: Thresholds = DEFAULT_THRESHOLDS) -> Job:
+    """The job of these digests, each of which has a used step, joined over ranks.
 
     Steps that all ranks have are used; where the ranks have none in common each counts its own.
     """
-    ordered = sorted(members, key=lambda m: (m.rank, m.cycle))
+    sizes = [m.digest.meta.world_size for m in members if m.digest.meta.world_size]
+    size = max(sizes) if sizes else len({m.rank for m in members})
+    ordered, together = join(sorted(members, key=lambda m: (m.rank, m.cycle)), size, limits)
     by_rank: dict[int, dict[StepId, StepRecord]] = defaultdict(dict)
     for member in ordered:
         for step in member.digest.used:
@@ -157,7 +162,6 @@ def pool(members: Sequence[Member]) -> Job:
     per_step = np.array(
         [_mean_classes(s[i] for s in by_rank.values() if i in s) for i in ids], np.float64
     )
-    sizes = [m.digest.meta.world_size for m in ordered if m.digest.meta.world_size]
     hidden = {r: float(np.mean([s.hidden_ns for s in steps])) for r, steps in rows.items()}
     return Job(
         members=ordered,
@@ -171,6 +175,7 @@ def pool(members: Sequence[Member]) -> Job:
         kernels=_kernels(ordered),
         collectives=_collectives(ordered),
         causes=_causes(ordered),
+        together=together,
     )
 
 
@@ -207,21 +212,39 @@ def _collectives(members: Sequence[Member]) -> list[CollectiveMean]:
             if record.step is not None:
                 rows[(record.kind, record.group, record.group_size)].append(record)
     pairs = _pairs(members)
-    means = []
-    for (kind, group, size), records in rows.items():
-        sizes = [r.nbytes for r in records if r.nbytes is not None]
-        means.append(
-            CollectiveMean(
-                kind=kind,
-                group=group,
-                group_size=size,
-                count=len(records) / pairs,
-                nbytes=sum(sizes) / len(sizes) if sizes else None,
-                ns=sum(r.end - r.start for r in records) / pairs,
-                exposed_ns=sum(r.exposed_ns for r in records) / pairs,
-            )
-        )
-    return sorted(means, key=lambda c: (-c.ns, c.kind, c.group))
+    means = [_collective(records, pairs) for alike in rows.values() for records in _by_size(alike)]
+    return sorted(means, key=lambda c: (-c.ns, c.kind, c.group, c.nbytes or 0.0))
+
+
+def _by_size(records: list[CollectiveRecord]) -> list[list[CollectiveRecord]]:
+    """The records by power of ten of their size where sizes differ by more than SIZE_RATIO: a rate
+    over latency-bound and large ones together is of neither. Unknown sizes stand alone.
+    """
+    sizes = [r.nbytes for r in records if r.nbytes]
+    apart = bool(sizes) and max(sizes) > SIZE_RATIO * min(sizes)
+    classes: dict[int | None, list[CollectiveRecord]] = defaultdict(list)
+    for record in records:
+        size = record.nbytes
+        classes[size if size is None else len(str(size)) if apart else 0].append(record)
+    return list(classes.values())
+
+
+def _collective(records: list[CollectiveRecord], pairs: int) -> CollectiveMean:
+    first = records[0]
+    sizes = [r.nbytes for r in records if r.nbytes is not None]
+    turns = [(r, r.turn) for r in records if r.turn is not None]
+    split = len(turns) == len(records)
+    return CollectiveMean(
+        kind=first.kind,
+        group=first.group,
+        group_size=first.group_size,
+        count=len(records) / pairs,
+        nbytes=sum(sizes) / len(sizes) if sizes else None,
+        ns=sum(r.end - r.start for r in records) / pairs,
+        exposed_ns=sum(r.exposed_ns for r in records) / pairs,
+        wait_ns=sum(at - r.start for r, at in turns) / pairs if split else None,
+        transfer_ns=sum(r.end - at for r, at in turns) / pairs if split else None,
+    )
 
 
 def _causes(members: Sequence[Member]) -> list[CauseMean]:

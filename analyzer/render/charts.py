@@ -1,6 +1,6 @@
 """Which pictures does a report need? Each is drawn from the document, or left out when empty.
 
-Beyond `MOST_BARS` ranks the slowest, the fastest and the median stand for all, and a heat strip
+Beyond `MOST_BARS` ranks the slowest, the fastest and the median stand for all, and the heat strip
 shows every one; beyond `MOST_COLUMNS` steps neighbours are averaged.
 """
 
@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from analyzer.render import sentences, svg
+from analyzer.render import between_ranks, sentences, strips, svg
 from analyzer.render.curve import scaling_curve
-from analyzer.render.format import StepScale, group_label, look
+from analyzer.render.format import StepScale, look
 from analyzer.report.document import Finding, RankRow, Report
 
 MOST_BARS = 32
@@ -25,7 +25,8 @@ def charts(report: Report) -> dict[str, Markup | None]:
     """The pictures of the page by section; None where there is nothing to draw."""
     return {
         "where": where(report),
-        "heat": _heat(report),
+        "spread": _spread(report),
+        "timeline": _timeline(report),
         "steps": _steps(report),
         "idle": _idle(report),
         "curve": scaling_curve("curve", report.scaling, desc=sentences.scaling(report))
@@ -72,24 +73,42 @@ def picked_ranks(report: Report) -> list[tuple[str, RankRow]]:
     ]
 
 
-def _heat(report: Report) -> Markup | None:
-    parts, scale = report.breakdown, sentences.scale_of(report)
-    if len(parts.per_rank) <= MOST_BARS:
+def _spread(report: Report) -> Markup | None:
+    """A heat row for every class that is more than a trifle on some rank."""
+    rows, scale = report.breakdown.per_rank, sentences.scale_of(report)
+    if len(rows) < 2:
         return None
-    rows = []
-    for group, names in parts.groups.items():
-        values = [sum(row.ms.get(name, 0.0) for name in names) for row in parts.per_rank]
+    step = report.steps.wall_ms.mean
+    lines: list[strips.HeatRow] = []
+    for name in svg.shown_classes([row.ms for row in rows]):
+        values = [row.ms.get(name, 0.0) for row in rows]
         peak = max(values)
-        if peak > 0:
-            worst = parts.per_rank[values.index(peak)].rank
-            range_ = f"{scale.bare(min(values))} to {scale.ms(peak)}"
-            rows.append((group_label(group), values, f"{range_}, most on {worst}"))
-    return svg.heat_rows(
-        "heat-chart",
-        rows,
-        floor=NARROW * report.steps.wall_ms.mean,
-        title="Time by group on every rank",
-        desc="Darker where a rank spends more: " + "; ".join(f"{a}: {b}" for a, _, b in rows),
+        if peak < sentences.LEAST_TOLD * step:
+            continue
+        least, most = scale.bare(min(values)), scale.ms(peak)
+        worst = f"{least} to {most}, most on {rows[values.index(peak)].rank}"
+        lines.append((name, values, f"{most} on all" if least == scale.bare(peak) else worst))
+    if not lines:
+        return None
+    return strips.heat_rows(
+        "spread-chart",
+        lines,
+        ranks=[row.rank for row in rows],
+        floor=NARROW * step,
+        title="Time by class on every rank",
+        desc="Stronger where a rank spends more: "
+        + "; ".join(f"{look(name).label} {words}" for name, _, words in lines),
+    )
+
+
+def _timeline(report: Report) -> Markup | None:
+    if not report.ranks.strips:
+        return None
+    return strips.timeline(
+        "timeline-chart",
+        [(f"rank {strip.rank}", strip.marks) for strip in between_ranks.picked_strips(report)],
+        title=between_ranks.timeline(report),
+        desc=between_ranks.timeline_axis(report),
     )
 
 

@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from analyzer.render import charts, sentences
+from analyzer.render import between_ranks, charts, sentences
 from analyzer.render.format import (
     NOISE,
     NOT_MEASURABLE,
@@ -104,6 +104,9 @@ def _attack(console: Console, report: Report) -> None:
         remarks.append(f"{plural(len(report.passed), 'check')} passed")
     if remarks:
         console.print(Padding(Text("; ".join(remarks), "dim"), (0, 0, 0, 5)))
+    for late in report.ranks.late[: between_ranks.MOST_TOLD]:
+        line = shorten(between_ranks.late_line(report, late), LONGEST, "...")
+        console.print(Padding(Text(line), (0, 0, 0, 5)))
     console.print()
 
 

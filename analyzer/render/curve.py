@@ -179,11 +179,18 @@ def scaling_curve(ident: str, scaling: Scaling, *, desc: str) -> Markup:
         ident,
         lines,
         axes=axes,
-        ticks=[row.n for row in rows],
+        ticks=_apart([row.n for row in rows]),
         trusted_n=trusted,
         marks=marks,
         words=("Speedup over one GPU against the number of GPUs", desc),
     )
+
+
+def _apart(sizes: Sequence[int]) -> list[int]:
+    """Sizes whose labels do not touch: powers of two, and others that are not beside one."""
+    powers = {n for n in sizes if n & (n - 1) == 0}
+    beside = {n for n in sizes if any(0.6 < n / p < 1.7 for p in powers if p != n)}
+    return [n for n in sizes if n in powers or n not in beside]
 
 
 def laws_curve(rows: Sequence[tuple[int, float, float]], limit: float | None) -> str:

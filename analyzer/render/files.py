@@ -19,12 +19,19 @@ FORMATS: dict[str, tuple[str, Painter]] = {
     "json": ("report.json", lambda report: dumps(report).decode()),
     "markdown": ("report.md", markdown.comment),
 }
+# Endings that ask for something else than a folder.
+_FOREIGN = frozenset({".pdf", ".txt", ".csv", ".svg", ".png", ".xml", ".yaml"})
 _BY_SUFFIX = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown"}
 
 
 def plan(output: Path, formats: list[str]) -> dict[Path, str]:
     """File -> format: `output` names a file by its suffix, else a folder for all the formats."""
     named = _BY_SUFFIX.get(output.suffix.lower())
+    if named is None and (output.is_file() or output.suffix.lower() in _FOREIGN):
+        raise UsageError(
+            f"{output.name} is no output this program writes",
+            f"give a folder to -o, or a name that ends in {', '.join(_BY_SUFFIX)}",
+        )
     if named is None:
         return {output / FORMATS[f][0]: f for f in (formats or list(FORMATS))}
     if formats not in ([], [named]):
@@ -37,9 +44,14 @@ def plan(output: Path, formats: list[str]) -> dict[Path, str]:
 
 def check(files: list[Path], *, force: bool) -> None:
     """UsageError when a file exists already and may not be replaced."""
-    existing = [path.name for path in files if path.exists()]
+    existing = [path for path in files if path.exists()]
     if existing and not force:
-        raise UsageError(f"{', '.join(existing)} exists already", "pass --force to replace it")
+        names = ", ".join(path.name for path in existing[:3])
+        more = f" and {len(existing) - 3} more" if len(existing) > 3 else ""
+        raise UsageError(
+            f"already in {existing[0].parent}: {names}{more}",
+            "pass --force to replace what is there",
+        )
 
 
 def encoded(text: str) -> bytes:
@@ -47,9 +59,8 @@ def encoded(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def write(path: Path, text: str) -> int:
-    """Writes `text` as UTF-8, replacing the file only when all of it is on disk; its size."""
-    data = encoded(text)
+def write(path: Path, data: bytes) -> int:
+    """Writes the file, replacing an old one only when all of it is on disk; its size."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

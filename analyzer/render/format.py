@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 NOT_MEASURABLE = "not measurable"
@@ -66,13 +67,6 @@ LOOKS: dict[str, Look] = {
     "unexplained": Look("unexplained", "is unexplained", "?", *_GREY, "outline"),
 }
 HIDDEN = Look("hidden communication", "is hidden", "h", "#DB7D24", "#F6CA7A", "light")
-GROUP_LABELS = {
-    "compute": "compute",
-    "communication": "exposed communication",
-    "data_loading": "data loading",
-    "launch_overhead": "launch overhead",
-    "other": "other",
-}
 MODES = {
     "strong": "global batch fixed",
     "accum": "global batch and micro-batch fixed",
@@ -83,11 +77,6 @@ MODES = {
 def look(class_id: str) -> Look:
     """The look of a class; an id this program does not know keeps its name and is grey."""
     return LOOKS.get(class_id) or Look(class_id, f"is {class_id}", "?", *_GREY, "outline")
-
-
-def group_label(group_id: str) -> str:
-    """The words for a group id; an unknown id is its own label."""
-    return GROUP_LABELS.get(group_id, group_id)
 
 
 def _fixed(value: float, decimals: int) -> str:
@@ -155,6 +144,23 @@ def count(value: float | None) -> str:
 def plural(number: int, noun: str) -> str:
     """ "1 rank", "8 ranks"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def kind_label(kind: str) -> str:
+    """The words for a kind of collective: "all-reduce" for all_reduce."""
+    return kind.replace("_", "-")
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Ascending whole numbers with runs joined: "0 to 3, 7"."""
+    runs: list[list[int]] = []
+    for value in numbers:
+        if runs and value == runs[-1][-1] + 1:
+            runs[-1].append(value)
+        else:
+            runs.append([value])
+    words = (f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)
+    return ", ".join(words)
 
 
 def data_size(value: float | None) -> str:

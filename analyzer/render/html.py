@@ -15,7 +15,7 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from analyzer.render import charts, sentences, svg
+from analyzer.render import between_ranks, charts, rank_tables, sentences, svg
 from analyzer.render import format as form
 from analyzer.render.curve import TRUSTED
 from analyzer.render.format import StepScale
@@ -24,6 +24,8 @@ from analyzer.report.document import Report
 MOST_FINDINGS = 8
 MOST_FILES = 64
 LOUD = ("error", "warning")
+# A line never ends between a number and its unit.
+_UNIT = re.compile(r"(?<=\d) (?=(%|ms|µs)(?!\w))")
 
 
 class Row(NamedTuple):
@@ -59,12 +61,14 @@ def _environment(scale: StepScale) -> Environment:
         {name: getattr(form, name) for name in (*names, "worth", "clean", "shorten")}
     )
     env.filters.update(ms=scale.ms, bare=scale.bare)
-    env.globals.update(look=form.look, say=sentences, scale=scale)
+    env.globals.update(look=form.look, say=sentences, between=between_ranks, scale=scale)
     return env
 
 
 def _printable(value: object) -> object:
-    return form.clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return _UNIT.sub("\u00a0", form.clean(value))
 
 
 def _view(report: Report) -> dict[str, Any]:
@@ -92,6 +96,7 @@ def _view(report: Report) -> dict[str, Any]:
         "dark_rules": svg.dark_rules(),
         "embedded": _embedded(report),
         "charts": charts.charts(report),
+        "tables": {name: make(report) for name, make in rank_tables.TABLES.items()},
     }
     return view | _tables(report) | _inputs(report)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from analyzer.render import charts, sentences
+from analyzer.render import between_ranks, charts, rank_tables, sentences
 from analyzer.render.curve import TRUSTED
 from analyzer.render.format import (
     NOT_MEASURABLE,
@@ -23,6 +23,7 @@ from analyzer.render.format import (
     shorten,
     significant,
 )
+from analyzer.render.rank_tables import Grid
 from analyzer.render.svg import shown_classes
 from analyzer.report.document import Finding, Report
 
@@ -30,6 +31,8 @@ COMMENT_LIMIT = 60_000
 SUMMARY_LIMIT = 900_000
 MOST_CAVEATS = 8
 COMMENT_FINDINGS, SUMMARY_FINDINGS = 5, 10
+# The wider ones are left to the page.
+COMMENT_TABLES = ("late", "collectives", "groups", "efficiencies")
 LONGEST = 300
 BAR = 60
 _PUNCTUATION = re.compile(r"([\\`*_\[\]|~$]|^[#+>=-])")
@@ -181,7 +184,7 @@ def _parts(report: Report) -> list[tuple[str, str]]:
         ("Scaling", _scaling(report)),
         ("Where the step goes, rank by rank", _by_rank(report)),
         ("Why the device is idle", _idle(report)),
-        ("Ranks and collectives", escape(sentences.between_ranks(report))),
+        ("Ranks and collectives", _between_ranks(report)),
         ("Kernels", _kernels(report)),
     ]
 
@@ -248,6 +251,21 @@ def _idle(report: Report) -> str:
     rows = [[escape(item.text), scale.bare(item.ms)] for item in report.idle]
     words = escape(sentences.idle(report))
     return f"{words}\n\n{_table('<cause | ms/step', rows)}" if rows else words
+
+
+def _between_ranks(report: Report) -> str:
+    told = (between_ranks.lead(report), between_ranks.clock(report))
+    tables = (rank_tables.TABLES[name](report) for name in COMMENT_TABLES)
+    words = " ".join(escape(part, 1000) for part in told if part)
+    return "\n\n".join([words, *(_grid(table) for table in tables if table is not None)])
+
+
+def _grid(table: Grid) -> str:
+    head = " | ".join(("<" if column.words else "") + column.name for column in table.heads)
+    drawn = _table(head, [[escape(cell) for cell in row] for row in table.rows])
+    return "\n\n".join(
+        part for part in (f"{table.caption}:", drawn, escape(table.note, 1000)) if part
+    )
 
 
 def _kernels(report: Report) -> str:

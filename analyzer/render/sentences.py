@@ -22,12 +22,20 @@ from analyzer.report.document import Breakdown, Caveat, Estimate, Finding, Repor
 LOWERS = "This work scales: removing it lowers the ceiling but still speeds up each step."
 # A smaller part of the step is not worth words; the table has it.
 LEAST_TOLD = 0.005
+# Two ceilings nearer to each other than this are told as one.
+CLOSE = 0.97
 BASIS = {"share": "share, not gain", "replay": "replayed gain"}
 
 
 def scale_of(report: Report) -> StepScale:
     """The scale of every time in `report`."""
     return StepScale.of(report.steps.wall_ms.mean)
+
+
+def verdict(report: Report) -> tuple[str, str]:
+    """The first sentence of the verdict, and the rest of it (may be empty)."""
+    first, stop, rest = report.verdict.text.partition(". ")
+    return first + stop.rstrip(), rest
 
 
 def ranks(report: Report) -> str:
@@ -84,7 +92,7 @@ def ceilings(report: Report) -> str:
     text = f"Ceiling {multiple(today.value)} today, {multiple(one.value)} over one GPU"
     first = headline(report)
     if first is not None and first.ceiling_after is not None:
-        text += f"; {multiple(first.ceiling_after)} today once that is fixed"
+        text += f"; another {multiple(first.ceiling_after)} once that is fixed"
     return text + "."
 
 
@@ -105,7 +113,7 @@ def lowers_ceiling(report: Report, finding: Finding) -> bool:
 
 
 def ceiling_after(finding: Finding) -> str:
-    """The ceiling over today's step once the finding is fixed, or why there is none."""
+    """The ceiling over the step as it is once the finding is fixed, or why there is none."""
     unbounded = finding.reason == NOT_BOUNDED
     return multiple(finding.ceiling_after, "unbounded" if unbounded else NOT_MEASURABLE)
 
@@ -173,20 +181,10 @@ def dropped(report: Report) -> str:
     return f"Left out: {'; '.join(listed)}." if listed else ""
 
 
-def between_ranks(report: Report) -> str:
-    """Who is late, or why that is not known."""
-    facts, scale = report.ranks, scale_of(report)
-    if facts.late:
-        late = facts.late[0]
-        return (
-            f"Rank {late.rank} arrives last in {percent(late.share_of_collectives)} of the "
-            f"collectives and costs {scale.ms(late.ms)} per step."
-        )
-    return facts.reason or "No rank keeps the others waiting."
-
-
 def idle(report: Report) -> str:
     """The largest cause of idle time, or that there is none."""
+    if report.breakdown.timeline == "host":
+        return "No device work was recorded, so there is no idle time of a device to explain."
     if not report.idle:
         return "No idle time of the device was found to explain."
     scale, total = scale_of(report), sum(item.ms for item in report.idle)
@@ -202,8 +200,11 @@ def scaling(report: Report) -> str:
         reason = facts.ceiling_today.reason or facts.f.reason
         return f"No prediction: {reason}" if reason else "No prediction could be made."
     expected = " and ".join(f"{multiple(row.speedup)} at {plural(row.n, 'GPU')}" for row in ahead)
-    limit = facts.ceiling_one_gpu.value
-    end = f"never above {multiple(limit)}" if limit is not None else f"with a ceiling {NOT_BOUNDED}"
+    ceiling = facts.ceiling_one_gpu.value
+    end = f"never above {multiple(ceiling)}" if ceiling is not None else f"a ceiling {NOT_BOUNDED}"
+    grown = facts.limit.ceiling_one_gpu if facts.limit else None
+    if ceiling is not None and grown is not None and grown < CLOSE * ceiling:
+        end += f", {multiple(grown)} as communication grows"
     return f"Over one GPU expect {expected}, {end}, if what does not scale stays as it is."
 
 
@@ -212,8 +213,14 @@ def whole_run(report: Report) -> str:
     length = report.scaling.duration
     if length is None:
         return ""
+    now = f"The whole run takes {duration(length.today_s)} today"
+    if report.scaling.mode == "weak":
+        return f"{now}."
     end = duration(length.ceiling_s, NOT_BOUNDED)
-    return f"The whole run takes {duration(length.today_s)} today; at the ceiling {end}."
+    grown, ceiling = length.limit_s, length.ceiling_s
+    if grown is not None and ceiling is not None and ceiling < CLOSE * grown:
+        end += f", {duration(grown)} as communication grows with the GPUs"
+    return f"{now}; at the ceiling {end}."
 
 
 def kernels(report: Report) -> str:

@@ -1,4 +1,4 @@
-"""How are shares of a step drawn? Bars, strips and heat rows as SVG text, no script, no library.
+"""How are shares of a step drawn? Bars and columns as SVG text, no script, no library.
 
 Fill is a presentation attribute on every shape, so colours survive a policy that forbids style
 sheets; the class beside it lets the page recolour for a dark screen. Hatching is the second cue.
@@ -25,7 +25,6 @@ from analyzer.render.format import (
 
 INK, MUTED, LINE = "#1B1F24", "#59636E", "#D9DEE4"
 WIDTH = 1000
-MAX_COLUMNS = 240
 _LABEL, _VALUE = 112, 88
 _DARK = {"t": ("fill", "#E6EAEF"), "m": ("fill", "#9AA5B1"), "l": ("stroke", "#303841")}
 _HATCHES = {
@@ -89,9 +88,10 @@ def standalone(svg: Markup) -> str:
     return opened.replace("<title ", style + "<title ", 1)
 
 
-def _defs(ident: str, hatches: set[str]) -> str:
+def defs(ident: str, names: set[str]) -> str:
+    """The patterns of these hatches, to be placed once in the drawing `ident`."""
     patterns = []
-    for name in sorted(hatches & _HATCHES.keys()):
+    for name in sorted(names & _HATCHES.keys()):
         size, turn, mark = _HATCHES[name]
         turned = f' patternTransform="{turn}"' if turn else ""
         patterns.append(
@@ -101,7 +101,8 @@ def _defs(ident: str, hatches: set[str]) -> str:
     return f"<defs>{''.join(patterns)}</defs>" if patterns else ""
 
 
-def _segment(ident: str, class_id: str, box: tuple[float, float, float, float]) -> str:
+def segment(ident: str, class_id: str, box: tuple[float, float, float, float]) -> str:
+    """A rectangle (x, y, width, height) in the hue and hatch of a class."""
     item = HIDDEN if class_id == "hidden" else look(class_id)
     name = class_id if class_id == "hidden" or class_id in LOOKS else "unexplained"
     x, y, width, height = (number(value) for value in box)
@@ -120,16 +121,18 @@ def shown_classes(rows: Sequence[Mapping[str, float]]) -> list[str]:
     return [name for name in LOOKS if name in seen] + sorted(seen - LOOKS.keys())
 
 
-def _legend(ident: str, entries: Sequence[tuple[str, str]]) -> tuple[str, float]:
+def legend(ident: str, entries: Sequence[tuple[str, str]]) -> tuple[str, float]:
+    """Swatches with their words, four to a line, and where the drawing goes on below them."""
     parts = []
     for index, (class_id, words) in enumerate(entries):
         x, y = (index % 4) * (WIDTH / 4), (index // 4) * 24
-        parts.append(_segment(ident, class_id, (x + 0.5, y + 2, 12, 12)))
-        parts.append(text(x + 20, y + 13, words))
+        parts.append(segment(ident, class_id, (x + 0.5, y + 2, 12, 12)))
+        parts.append(text(x + 20, y + 13, shorten(words, 36)))
     return "".join(parts), 24 * ((len(entries) + 3) // 4) + 10
 
 
-def _hatches(classes: Sequence[str]) -> set[str]:
+def hatches(classes: Sequence[str]) -> set[str]:
+    """The hatches these classes need."""
     return {HIDDEN.hatch if name == "hidden" else look(name).hatch for name in classes}
 
 
@@ -145,10 +148,10 @@ def stacked_bars(
     if bars[0].hidden_ms > 0:
         entries.append(("hidden", f"{HIDDEN.label} {scale.ms(bars[0].hidden_ms)}"))
     used = [name for name, _ in entries]
-    legend, y = _legend(ident, entries)
+    key, y = legend(ident, entries)
     longest = max(total, *(sum(bar.ms.values()) for bar in bars)) or 1.0
     pixels = (WIDTH - _LABEL - _VALUE) / longest
-    parts = [_defs(ident, _hatches(used)), legend]
+    parts = [defs(ident, hatches(used)), key]
     for index, bar in enumerate(bars):
         height = 30.0 if index == 0 else 16.0
         middle = y + height / 2 + 4.5
@@ -157,13 +160,13 @@ def stacked_bars(
         for name in classes:
             width = bar.ms.get(name, 0.0) * pixels
             if width > 0:
-                parts.append(_segment(ident, name, (x, y, width, height)))
+                parts.append(segment(ident, name, (x, y, width, height)))
             x += width
         if bar.hidden_ms > 0:
             own = (bar.ms.get("compute", 0.0) + bar.ms.get("optimizer", 0.0)) * pixels
             width = min(own, bar.hidden_ms * pixels)
             strip = (_LABEL + own - width, y + height * 0.68, width, height * 0.32)
-            parts.append(_segment(ident, "hidden", strip))
+            parts.append(segment(ident, "hidden", strip))
         parts.append(text(WIDTH, middle, scale.ms(sum(bar.ms.values())), anchor="end", muted=True))
         y += height + (14 if index == 0 else 6)
     return drawing(ident, title, desc, height=y + 2, body="".join(parts))
@@ -184,14 +187,14 @@ def step_strip(
     tall, top = 120.0, 8.0
     slot = (WIDTH - _LABEL - _VALUE) / len(steps)
     wide = min(72.0, slot * 0.8)
-    parts = [_defs(ident, _hatches(classes))]
+    parts = [defs(ident, hatches(classes))]
     every = max(1, len(steps) // 16)
     for index, (label, ms) in enumerate(steps):
         x, y = _LABEL + index * slot + (slot - wide) / 2, top + tall
         for name in classes:
             height = ms.get(name, 0.0) / tallest * tall
             if height > 0:
-                parts.append(_segment(ident, name, (x, y - height, wide, height)))
+                parts.append(segment(ident, name, (x, y - height, wide, height)))
             y -= height
         if index % every == 0:
             parts.append(text(x + wide / 2, top + tall + 18, label, anchor="middle", muted=True))
@@ -204,37 +207,6 @@ def step_strip(
     parts.append(text(WIDTH, level + 4.5, scale.ms(median_ms), anchor="end", muted=True))
     parts.append(text(0, top + tall + 18, "step"))
     return drawing(ident, title, desc, height=top + tall + 26, body="".join(parts))
-
-
-def heat_rows(
-    ident: str,
-    rows: Sequence[tuple[str, Sequence[float], str]],
-    *,
-    floor: float,
-    title: str,
-    desc: str,
-) -> Markup:
-    """One row of cells per quantity, palest at its least value and darkest at its largest, or at
-    `floor` above the least so that small differences stay small; neighbours share a cell (the
-    largest of them) beyond `MAX_COLUMNS`.
-    """
-    parts: list[str] = []
-    left, right = 170, 220
-    for index, (label, values, note) in enumerate(rows):
-        merged = -(-len(values) // MAX_COLUMNS)
-        cells = [max(values[at : at + merged]) for at in range(0, len(values), merged)]
-        wide, top, low = (WIDTH - left - right) / len(cells), index * 26, min(values)
-        span = max(max(values) - low, floor)
-        parts.append(text(0, top + 15, label))
-        parts.append('<g fill="#932601" class="c-comm_transfer" shape-rendering="crispEdges">')
-        parts += [
-            f'<rect x="{number(left + at * wide)}" y="{top}" width="{number(wide)}" height="20"'
-            f' fill-opacity="{0.15 + 0.85 * (cell - low) / span:.2f}"/>'
-            for at, cell in enumerate(cells)
-        ]
-        parts.append("</g>")
-        parts.append(text(WIDTH, top + 15, note, anchor="end", muted=True))
-    return drawing(ident, title, desc, height=len(rows) * 26, body="".join(parts))
 
 
 def share_bar(class_id: str, share: float, largest: float) -> Markup:

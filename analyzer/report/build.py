@@ -12,15 +12,20 @@ import numpy as np
 from msgspec.structs import replace
 
 from analyzer import __version__
-from analyzer.classify.classes import CLASSES, GROUPS
+from analyzer.classify.classes import CLASSES, COMM_WAIT, GROUPS
 from analyzer.classify.idle import CAUSES
 from analyzer.config import Settings
 from analyzer.findings import detectors, ranking
-from analyzer.findings.finding import Finding
+from analyzer.findings.finding import Finding, View
+from analyzer.ranks import parallelism
+from analyzer.ranks.dimensions import TENSOR
+from analyzer.ranks.parallelism import Degree, Group
 from analyzer.ranks.pool import Job
 from analyzer.report import document as doc
+from analyzer.report import together
 from analyzer.report.caveats import caveats
-from analyzer.scaling.predict import predict
+from analyzer.report.shares import NOTHING_LEFT, whatif
+from analyzer.scaling.predict import OVERHEAD_GROWTH, Limit, held, predict
 from analyzer.scaling.serial import (
     NOT_BOUNDED,
     WEAK_HAS_NO_CEILING,
@@ -37,25 +42,22 @@ NS_PER_MS = 1e6
 LARGEST_PREDICTED = 1024
 MOST_KERNELS = 40
 
-NOT_JOINED = (
-    "not measurable from these traces: the ranks' collectives have not been joined, so waiting and "
-    "transfer cannot be told apart and no late rank can be named"
-)
-NOT_REPLAYED = "not measurable from shares: needs a replay of the run"
 A_BOUND = "an upper bound from a share has no interval"
-NOTHING_LEFT = "nothing else is measured"
 NO_BOUND = "shares cannot tell what fixing this is worth"
 
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for beside the traces; `duration_s` is the whole run's length today."""
+    """What was asked for beside the traces; `duration_s` is the whole run's length today, `n` the
+    N of the laws where the traces' own is not wanted.
+    """
 
     label: str
     created: str
     mode: Mode = "strong"
     shared_loader: bool = False
     duration_s: float | None = None
+    n: int | None = None
 
 
 def build(
@@ -67,27 +69,29 @@ def build(
 ) -> doc.Report:
     """The report of a job; `files` are all inputs, `notes` remarks on which file is which rank."""
     limits = settings.thresholds
-    setting = Setting(job.size, request.mode, sharded_optimizer(job), request.shared_loader)
+    groups = parallelism.groups(job)
+    degree = parallelism.degree(job.size, groups, request.n)
+    sharded = sharded_optimizer(groups)
+    setting = Setting(degree.n, request.mode, sharded, request.shared_loader)
     per_step = {c: job.per_step[:, i] for i, c in enumerate(CLASSES)}
     ranked = ranking.rank(detectors.detect(job, limits), job, setting, limits)
     text, finding, confidence = ranking.verdict(ranked, job, limits)
+    run = _run(job, files, request.label, parallelism.strategy(groups))
     return doc.Report(
         schema_version=doc.SCHEMA_VERSION,
         tool=doc.Tool(name="torch-ceiling", version=__version__),
         created=request.created,
         verdict=doc.Verdict(text=text, finding=finding, confidence=confidence),
-        run=_run(job, files, request.label),
+        run=run,
         quality=caveats(job, notes, limits),
         steps=_steps(job),
         breakdown=_breakdown(job),
-        scaling=_scaling(job, serial_fraction(per_step, setting), setting, request),
-        whatif=_whatif(job),
+        scaling=_scaling(job, serial_fraction(per_step, setting), setting, request, degree),
+        whatif=whatif(job),
         findings=[_finding(f, ceiling, request.mode) for f, ceiling in ranked.findings],
         idle=_idle(job),
-        ranks=doc.Ranks(
-            late=[], clock=doc.Clock(aligned=None, residual_us=None), pop={}, reason=NOT_JOINED
-        ),
-        collectives=_collectives(job),
+        ranks=together.ranks(job, View(job, limits), groups),
+        collectives=together.collectives(job, groups, run.gpu),
         kernels=_kernels(job),
         unknown=_unknown(job),
         passed=ranked.passed,
@@ -95,13 +99,16 @@ def build(
     )
 
 
-def sharded_optimizer(job: Job) -> bool:
-    """Whether gradients are scattered and parameters gathered: each rank updates its own shard."""
-    kinds = {c.kind for c in job.collectives}
+def sharded_optimizer(groups: Sequence[Group]) -> bool:
+    """Whether gradients are scattered and parameters gathered: each rank updates its own shard.
+
+    Where tensors are split, activations are scattered and gathered too, which says nothing.
+    """
+    kinds = {kind for g in groups if g.dimension != TENSOR for kind in g.kinds}
     return {"reduce_scatter", "all_gather"} <= kinds
 
 
-def _run(job: Job, files: Sequence[doc.InputFile], label: str) -> doc.Run:
+def _run(job: Job, files: Sequence[doc.InputFile], label: str, strategy: Sequence[str]) -> doc.Run:
     metas = [m.digest.meta for m in job.members]
 
     def most(values: list[str | None]) -> str | None:
@@ -125,7 +132,7 @@ def _run(job: Job, files: Sequence[doc.InputFile], label: str) -> doc.Run:
             profile_memory=flag("profile_memory"),
             record_shapes=flag("record_shapes"),
         ),
-        strategy=[],
+        strategy=list(strategy),
         files=[replace(file, name=_encodable(file.name)) for file in files],
     )
 
@@ -200,9 +207,16 @@ def _estimate(interval: Interval) -> doc.Estimate:
     )
 
 
-def _scaling(job: Job, serial: SerialFraction, setting: Setting, request: Request) -> doc.Scaling:
-    sizes = sorted({2**k for k in range(11)} | {job.size})
-    curve = predict(job.mean_ns, setting, sizes)
+def _scaling(
+    job: Job, serial: SerialFraction, setting: Setting, request: Request, degree: Degree
+) -> doc.Scaling:
+    # From today's size up: on fewer GPUs today's overhead is not what the trace says it is.
+    n = degree.n
+    powers = {2**k for k in range(11) if 2**k > n}
+    sizes = sorted({1, n, 2 * n, 4 * n} | powers)
+    # A rank that is always late costs the others the same whatever their number.
+    waits = {COMM_WAIT: held} if job.together.late else {}
+    curve = predict(job.mean_ns, setting, sizes, {**OVERHEAD_GROWTH, **waits})
     today = request.duration_s
 
     def duration(step_ns: float) -> float | None:
@@ -222,7 +236,7 @@ def _scaling(job: Job, serial: SerialFraction, setting: Setting, request: Reques
         efficiency=serial.efficiency,
         gustafson=serial.gustafson,
         roles=dict(serial.roles),
-        assumptions=[*serial.assumptions, *curve.assumptions],
+        assumptions=[degree.because, *serial.assumptions, *curve.assumptions],
         predict=[
             doc.Prediction(
                 n=p.n,
@@ -235,49 +249,26 @@ def _scaling(job: Job, serial: SerialFraction, setting: Setting, request: Reques
             )
             for p in curve.points
         ],
-        duration=None
-        if today is None
-        else doc.Duration(
-            today_s=today,
-            ceiling_s=limit.ceiling_today and today / limit.ceiling_today,
-            reason=limit.reason,
+        duration=_duration(today, serial.ceiling_today, limit),
+        limit=doc.Limit(
+            n=limit.n,
+            ceiling_today=limit.ceiling_today,
+            ceiling_one_gpu=limit.ceiling_one_gpu,
+            reason=limit.reason or ("" if limit.n else "approached without end as GPUs are added"),
         ),
         reason=(serial.f.reason or serial.s.reason) if unknown else "",
     )
 
 
-# Edit -> the classes whose time it removes; None where shares cannot tell.
-EDITS: dict[str, tuple[str, ...] | None] = {
-    "no-data-loading": ("data_loading",),
-    "no-launch-overhead": ("launch",),
-    "no-communication": GROUPS["communication"],
-    "no-straggler": None,
-    "no-host-sync": ("host_sync",),
-    "no-optimizer": ("optimizer",),
-    "bandwidth-x2": None,
-    "perfect-overlap": None,
-}
-CURVE_POINTS = (0.10, 0.25, 0.50, 1.0)
-
-
-def _whatif(job: Job) -> doc.WhatIf:
-    """Every edit as if its classes' time simply went: upper bounds, labelled as shares."""
-
-    def edit(name: str, removed: tuple[str, ...] | None) -> doc.Edit:
-        if removed is None:
-            return doc.Edit(id=name, step_ms=None, speedup=None, reason=NOT_REPLAYED)
-        ns = sum(job.mean_ns[c] for c in removed)
-        if ns >= job.step_ns:
-            return doc.Edit(id=name, step_ms=0.0, speedup=None, reason=NOTHING_LEFT)
-        return doc.Edit(
-            id=name,
-            step_ms=(job.step_ns - ns) / NS_PER_MS,
-            speedup=job.step_ns / (job.step_ns - ns),
-            curve=[(part, job.step_ns / (job.step_ns - part * ns)) for part in CURVE_POINTS],
-        )
-
-    edits = [edit(name, removed) for name, removed in EDITS.items()]
-    return doc.WhatIf(basis="share", replay_error=None, edits=edits, reason=NOT_REPLAYED)
+def _duration(today: float | None, ceiling: Interval, limit: Limit) -> doc.Duration | None:
+    if today is None:
+        return None
+    return doc.Duration(
+        today_s=today,
+        ceiling_s=None if ceiling.value is None else today / ceiling.value,
+        limit_s=None if limit.ceiling_today is None else today / limit.ceiling_today,
+        reason=ceiling.reason if ceiling.value is None else limit.reason,
+    )
 
 
 def _finding(finding: Finding, ceiling_after: float | None, mode: Mode) -> doc.Finding:
@@ -322,26 +313,6 @@ def _idle(job: Job) -> list[doc.IdleCause]:
         )
         for c in job.causes
         if c.ns
-    ]
-
-
-def _collectives(job: Job) -> list[doc.Collective]:
-    return [
-        doc.Collective(
-            kind=c.kind,
-            group=c.group,
-            group_size=c.group_size,
-            count=c.count,
-            bytes=c.nbytes,
-            ms=c.ns / NS_PER_MS,
-            wait_ms=None,
-            transfer_ms=None,
-            exposed_ms=c.exposed_ns / NS_PER_MS,
-            algbw_gbs=None,
-            busbw_gbs=None,
-            reason=NOT_JOINED,
-        )
-        for c in job.collectives
     ]
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from analyzer.classify.kernels import Activity
 from analyzer.config import Thresholds
 from analyzer.findings.finding import View, percent
+from analyzer.ranks.agreement import APART, IMPOSSIBLE
+from analyzer.ranks.collectives import NO_LENGTH, TOO_MANY, UNEQUAL
 from analyzer.ranks.pool import Job
 from analyzer.report.document import Caveat
 from analyzer.timeline.steps import RULE_WHOLE
@@ -20,6 +22,10 @@ from analyzer.trace.schema import TraceMeta
 # Below this share of device work without a launch record the idle causes hardly change.
 UNLINKED_SHARE = 0.05
 EARLY_START_SHARE = 0.01
+# Below this share of collectives that were not joined, waits and late ranks hardly change.
+UNMATCHED_SHARE = 0.05
+# Records lost, or ranks that did different things; the edges of a recording are no defect.
+MISMATCHES = (UNEQUAL, IMPOSSIBLE, APART, TOO_MANY, NO_LENGTH)
 
 
 @dataclass(frozen=True)
@@ -97,9 +103,11 @@ def _negative(job: Job, limits: Thresholds) -> str:
 def _missing_ranks(job: Job, limits: Thresholds) -> str:
     if job.world_size is None or len(job.ranks) >= job.world_size:
         return ""
+    # A group of which all ranks are here can be joined without the others.
+    joined = "" if job.together.method else ", nor about who waits for whom"
     return (
         f"{len(job.ranks)} of {job.world_size} ranks present: nothing can be said about the "
-        "others, nor about who waits for whom."
+        f"others{joined}."
     )
 
 
@@ -114,12 +122,36 @@ def _one_rank(job: Job, limits: Thresholds) -> str:
 
 
 def _not_joined(job: Job, limits: Thresholds) -> str:
-    exposed = job.share(job.group_ns["communication"])
-    if len(job.ranks) < 2 or exposed < limits.exposed_comm_share:
+    unsplit = job.share(job.mean_ns["comm_unsplit"])
+    if len(job.ranks) < 2 or unsplit < limits.exposed_comm_share:
+        return ""
+    reasons = job.together.matching.left.most_common(1)
+    why = f", most of it {reasons[0][0]}" if reasons else ""
+    return (
+        f"{percent(unsplit)} of the step is communication that is not split into waiting and "
+        f"transfer{why}: it holds both, and waiting for a late rank is often the larger part."
+    )
+
+
+def _clocks(job: Job, limits: Thresholds) -> str:
+    if job.together.clocks.aligned is not False:
         return ""
     return (
-        "Communication is not split into waiting and transfer: a collective's time holds both, and "
-        "waiting for a late rank is often the larger part."
+        "The ranks' clocks contradict each other: by them a collective would end on one rank "
+        "before it began on another. Its shortest duration is taken for its transfer, and no rank "
+        "is called late."
+    )
+
+
+def _unmatched(job: Job, limits: Thresholds) -> str:
+    matching = job.together.matching
+    wrong = {why: matching.left[why] for why in MISMATCHES if matching.left[why]}
+    if not wrong or sum(wrong.values()) < UNMATCHED_SHARE * matching.records:
+        return ""
+    listed = "; ".join(f"{count:,} {why}" for why, count in wrong.items())
+    return (
+        f"Of {matching.records:,} collectives some could not be joined over the ranks: {listed}. "
+        "What they cost is not split into waiting and transfer."
     )
 
 
@@ -130,9 +162,30 @@ def _world_size(job: Job, limits: Thresholds) -> str:
 
 
 def _steps_differ(job: Job, limits: Thresholds) -> str:
-    if job.common_steps:
+    if not job.common_steps:
+        return "The ranks have no step number in common: each rank's own steps were averaged."
+    counted = {(m.cycle, s.index) for m in job.members for s in m.digest.used}
+    apart = sorted({index for _, index in counted - {tuple(step) for step in job.steps}})
+    if not apart:
         return ""
-    return "The ranks have no step number in common: each rank's own steps were averaged."
+    return (
+        f"Steps {', '.join(map(str, apart[:6]))} are not on every rank: classes are over the steps "
+        "that are, tables of kernels, collectives and idle causes over each rank's own."
+    )
+
+
+def _ranks_disagree(job: Job, limits: Thresholds) -> str:
+    gpus = {m.digest.meta.gpus[0] for m in job.members if m.digest.meta.gpus}
+    if len(gpus) > 1:
+        return f"The ranks ran on different GPUs ({', '.join(sorted(gpus))}): is this one run?"
+    steps = {rank: float(ns.sum()) for rank, ns in job.by_rank.items()}
+    least, most = min(steps.values()), max(steps.values())
+    if most - least <= limits.steps_agree_share * most:
+        return ""
+    return (
+        f"Mean steps last {least / 1e6:.3g} to {most / 1e6:.3g} ms on different ranks: ranks that "
+        "wait for each other in every step take the same time, so this may be several runs."
+    )
 
 
 def _no_marks(job: Job, limits: Thresholds) -> str:
@@ -320,7 +373,10 @@ RULES = (
     Rule("ranks-missing", "warning", ("waits between ranks", "late ranks"), _missing_ranks),
     Rule("one-rank", "warning", ("waits between ranks", "late ranks"), _one_rank),
     Rule("ranks-not-joined", "warning", ("wait against transfer", "late ranks"), _not_joined),
+    Rule("clocks-not-aligned", "warning", ("late ranks", "who arrives first"), _clocks),
+    Rule("collectives-unmatched", "warning", ("all waits between ranks",), _unmatched),
     Rule("world-size-unknown", "info", (), _world_size),
+    Rule("ranks-disagree", "error", ("all means over ranks",), _ranks_disagree),
     Rule("steps-differ", "warning", ("comparison of ranks step by step",), _steps_differ),
     Rule("no-step-marks", "warning", ("time per step", "intervals"), _no_marks),
     Rule("single-step", "warning", ("intervals", "steady state"), _single_step),

@@ -13,12 +13,15 @@ from typing import Any
 import msgspec
 
 from analyzer.errors import UnusableInput
+from analyzer.report.part import Part
+from analyzer.report.ranks import Clock as Clock
+from analyzer.report.ranks import Collective as Collective
+from analyzer.report.ranks import LateRank as LateRank
+from analyzer.report.ranks import ProcessGroup as ProcessGroup
+from analyzer.report.ranks import Ranks as Ranks
+from analyzer.report.ranks import Strip as Strip
 
 SCHEMA_VERSION = 1
-
-
-class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of all parts: immutable, keyword-only, compared by value."""
 
 
 class Estimate(Part, frozen=True, kw_only=True):
@@ -169,10 +172,24 @@ class Prediction(Part, frozen=True, kw_only=True):
 
 
 class Duration(Part, frozen=True, kw_only=True):
-    """The whole run: as given (today), and at the ceiling; `reason` says why there is none."""
+    """The whole run: as given (today), at the ceiling 1/f, and at the limit of the prediction;
+    `reason` says why there is none.
+    """
 
     today_s: float
     ceiling_s: float | None
+    limit_s: float | None = None
+    reason: str = ""
+
+
+class Limit(Part, frozen=True, kw_only=True):
+    """The best step the prediction reaches, at `n` GPUs (None: only in the limit). It is below the
+    ceilings where communication grows with the GPUs; `reason` says why a number is null.
+    """
+
+    n: int | None
+    ceiling_today: float | None
+    ceiling_one_gpu: float | None
     reason: str = ""
 
 
@@ -196,6 +213,7 @@ class Scaling(Part, frozen=True, kw_only=True):
     assumptions: list[str]
     predict: list[Prediction]
     duration: Duration | None = None
+    limit: Limit | None = None
     reason: str = ""
 
 
@@ -207,7 +225,7 @@ class Edit(Part, frozen=True, kw_only=True):
     speedup: float | None
     lo: float | None = None
     hi: float | None = None
-    curve: list[tuple[float, float]] = []
+    curve: list[tuple[float, float]] = msgspec.field(default_factory=list)
     reason: str = ""
 
 
@@ -264,48 +282,6 @@ class Finding(Part, frozen=True, kw_only=True):
     check: str
     where: list[Place]
     confidence: str
-    reason: str = ""
-
-
-class Clock(Part, frozen=True, kw_only=True):
-    """Whether the ranks' clocks agree; None where it was not looked at."""
-
-    aligned: bool | None
-    residual_us: float | None
-
-
-class LateRank(Part, frozen=True, kw_only=True):
-    """A rank that keeps others waiting."""
-
-    rank: int
-    ms: float
-    share_of_collectives: float
-    because: str
-
-
-class Ranks(Part, frozen=True, kw_only=True):
-    """Who waits for whom; `reason` says why it is not measurable."""
-
-    late: list[LateRank]
-    clock: Clock
-    pop: dict[str, float | None]
-    reason: str
-
-
-class Collective(Part, frozen=True, kw_only=True):
-    """Collectives of one kind and group, per rank and step; `reason` says what was not measured."""
-
-    kind: str
-    group: str
-    group_size: int | None
-    count: float
-    bytes: float | None
-    ms: float
-    wait_ms: float | None
-    transfer_ms: float | None
-    exposed_ms: float
-    algbw_gbs: float | None
-    busbw_gbs: float | None
     reason: str = ""
 
 

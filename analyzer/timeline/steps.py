@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analyzer.config import Thresholds
+from analyzer.errors import UsageError
 from analyzer.timeline.intervals import Intervals, union
 from analyzer.timeline.launches import Launches
 from analyzer.trace.schema import NO_ID, Int64, Kind, Trace
@@ -30,13 +31,17 @@ RULE_WHOLE = "No usable step marks: the whole recorded window counts as one step
 
 @dataclass(frozen=True)
 class Steps:
-    """Windows [edges[i], edges[i+1]) of step `index[i]`; `dropped[i]` is "" for the used ones."""
+    """Windows [edges[i], edges[i+1]) of step `index[i]`; `dropped[i]` is "" for the used ones.
+
+    `launched` is the step each device event was launched in, NO_ID where no mark tells.
+    """
 
     index: list[int]
     edges: Int64
     dropped: list[str]
     rule: str
     marked: bool
+    launched: Int64
 
     @property
     def used(self) -> npt.NDArray[np.intp]:
@@ -83,18 +88,25 @@ def is_mark(name: str) -> bool:
 def find(trace: Trace, launches: Launches, pattern: str | None, thresholds: Thresholds) -> Steps:
     """The step windows of a trace; `pattern` names another annotation than ProfilerStep#N."""
     marks = _marks(trace, pattern)
+    if pattern is not None and not marks.index:
+        raise UsageError(
+            f"{trace.meta.name}: no annotation fits --step-pattern {pattern!r}",
+            f"there are: {_examples(trace) or 'no annotations'}",
+        )
     if not len(trace.device):
-        return _host_steps(trace, marks, thresholds)
+        return _host_steps(trace, marks, launches, thresholds)
+    start, end = int(trace.device.ts.min()), int(trace.device.end.max())
     if not marks.index:
-        return _whole(int(trace.device.ts.min()), int(trace.device.end.max()))
+        return _whole(start, end, launches)
     step = _step_of(launches, marks)
     if np.count_nonzero(step >= 0) * 2 < len(step):
-        return _whole(int(trace.device.ts.min()), int(trace.device.end.max()))
+        return _whole(start, end, launches)
     ends, count = _device_ends(trace, marks, step)
     start = _start(trace, launches, marks, step)
     edges = np.maximum.accumulate(np.concatenate([[start], ends]))
     dropped = _drop(count, np.diff(edges), thresholds)
-    return Steps(marks.index, edges, dropped, RULE_DEVICE, True)
+    launched = np.append(np.array(marks.index, np.int64), NO_ID)[step]
+    return Steps(marks.index, edges, dropped, RULE_DEVICE, True, launched)
 
 
 def _marks(trace: Trace, pattern: str | None) -> _Marks:
@@ -108,7 +120,7 @@ def _marks(trace: Trace, pattern: str | None) -> _Marks:
     host = trace.host
     rows = host.rows(Kind.ANNOTATION, Kind.OP)
     rows = rows[np.isin(host.name[rows], list(number))]
-    index: list[int] = []
+    index: dict[int, None] = {}
     kept: list[int] = []
     last_end = None
     for row in rows.tolist():
@@ -116,10 +128,17 @@ def _marks(trace: Trace, pattern: str | None) -> _Marks:
         # A nested or repeated mark is the same step seen twice.
         if (last_end is not None and host.ts[row] < last_end) or numbered in index:
             continue
-        index.append(len(index) if numbered is None else numbered)
+        index[len(index) if numbered is None else numbered] = None
         kept.append(row)
         last_end = host.end[row]
-    return _Marks(index, host.ts[kept], host.end[kept])
+    return _Marks(list(index), host.ts[kept], host.end[kept])
+
+
+def _examples(trace: Trace) -> str:
+    """Some annotations of the trace, for whoever looks for the right one."""
+    rows = trace.host.rows(Kind.ANNOTATION)
+    names = sorted({trace.names[i] for i in trace.host.name[rows].tolist()})
+    return ", ".join(names[:6]) + (" ..." if len(names) > 6 else "")
 
 
 def _step_of(launches: Launches, marks: _Marks) -> npt.NDArray[np.intp]:
@@ -177,17 +196,18 @@ def _drop_edges(why: list[str], thresholds: Thresholds) -> None:
         why[-1] = "last profiled step: its end may be cut by the end of the recording"
 
 
-def _host_steps(trace: Trace, marks: _Marks, thresholds: Thresholds) -> Steps:
+def _host_steps(trace: Trace, marks: _Marks, launches: Launches, thresholds: Thresholds) -> Steps:
     host = trace.host
     if not marks.index:
         work = host.rows(Kind.OP, Kind.ANNOTATION)
         work = work if len(work) else np.arange(len(host))
-        return _whole(int(host.ts[work].min()), int(host.end[work].max()))
+        return _whole(int(host.ts[work].min()), int(host.end[work].max()), launches)
     edges = np.concatenate([marks.start, marks.end[-1:]])
     why = [""] * len(marks.index)
     _drop_edges(why, thresholds)
-    return Steps(marks.index, edges, why, RULE_HOST, True)
+    return Steps(marks.index, edges, why, RULE_HOST, True, launches.row)
 
 
-def _whole(start: int, end: int) -> Steps:
-    return Steps([0], np.array([start, end], np.int64), [""], RULE_WHOLE, False)
+def _whole(start: int, end: int, launches: Launches) -> Steps:
+    launched = np.where(launches.linked, 0, NO_ID)
+    return Steps([0], np.array([start, end], np.int64), [""], RULE_WHOLE, False, launched)

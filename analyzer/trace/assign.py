@@ -26,6 +26,9 @@ SINGLE_FILE = "single file"
 ORDER = "order"
 ORDER_IN_TIME = "order in time"
 
+# Later than this a time is one since 1970 (this is 2001); earlier ones have bases of their own.
+EPOCH_TIMES_NS = 10**18
+
 _WITHOUT_EVIDENCE = frozenset({SINGLE_FILE, ORDER, ORDER_IN_TIME})
 
 Key = TypeVar("Key")
@@ -178,7 +181,7 @@ def _from_numbers(files: Sequence[FileInfo], thresholds: Thresholds) -> dict[Pat
     if any(f.span_ns is None or filenames.ends_in_process_id(f.path.name) for f in files):
         are_ranks = set(by_number) == set(range(len(by_number)))
     else:
-        are_ranks = len(_recordings(by_number.values(), thresholds)) == 1
+        are_ranks = len(_recordings(by_number.values(), thresholds.separate_run_gap_ms)) == 1
     if not are_ranks or any(_share_time(members) for members in by_number.values()):
         return {}
     return {path: _Claim(n, f"file name (number {n})") for path, n in numbers.items()}
@@ -230,11 +233,9 @@ def _share_time(files: Sequence[FileInfo]) -> bool:
     )
 
 
-def _recordings(
-    ranks: Iterable[Sequence[FileInfo]], thresholds: Thresholds
-) -> list[list[FileInfo]]:
+def _recordings(ranks: Iterable[Sequence[FileInfo]], gap_ms: float) -> list[list[FileInfo]]:
     """Ranks recorded together, cycles included; ranks without a time are left out."""
-    gap_ns = round(thresholds.separate_run_gap_ms * 1e6)
+    gap_ns = round(gap_ms * 1e6)
     spans = []
     for members in ranks:
         times = [f.span_ns for f in members if f.span_ns]
@@ -266,18 +267,23 @@ def separate_runs(
         listed = " and ".join(str(size) for size in sizes)
         raise _different(files, f"their world sizes are {listed}")
     whose = {a.path: a for a in assignments}
+    for rank, members in _grouped(files, lambda f: whose[f.path].rank).items():
+        if _share_time(members):
+            raise _different(members, f"all of them are rank {rank} at the same time")
     judged = [f for f in files if whose[f.path].rule != OPTION]
     ranks = _grouped(judged, lambda f: whose[f.path].rank)
     for rank, members in ranks.items():
         if len({filenames.process(f.path) for f in members}) > 1:
             raise _different(judged, f"{len(members)} files are rank {rank}")
-        if _share_time(members):
-            raise _different(members, f"all of them are rank {rank} at the same time")
+    if all(f.span_ns and f.span_ns[0] >= EPOCH_TIMES_NS for f in judged):
+        gap_ms = thresholds.separate_ranks_gap_ms
+        if len(_recordings(ranks.values(), gap_ms)) > 1:
+            raise _different(judged, "they were recorded at different times")
     if not any(whose[f.path].rule in _WITHOUT_EVIDENCE for f in judged):
         return
     if len({filenames.run_folder(f.path) for f in judged}) > 1:
         raise _different(judged, "they lie in several folders and do not say their rank")
-    if len(_recordings(ranks.values(), thresholds)) > 1:
+    if len(_recordings(ranks.values(), thresholds.separate_run_gap_ms)) > 1:
         raise _different(judged, "they do not say their rank and were not recorded together")
 
 

@@ -136,6 +136,30 @@ def test_collectives_outside_the_used_steps_have_no_step(tmp_path: Path) -> None
     assert steps == [None, 1, 2, 3]
 
 
+def test_a_collective_is_of_the_step_it_was_launched_in(tmp_path: Path) -> None:
+    scene = trace().collective("allreduce", 5, 50)
+    for number in range(3):
+        at = 1000 * number
+        scene.step(number, at, at + 1000).kernel("gemm", at + 50, at + 900, launch=(at, at + 1))
+        scene.collective("allreduce", at + 950, at + 1100, launch=(at + 2, at + 3))
+    records = digested(scene, tmp_path).collectives
+    assert [(c.launched, c.step) for c in records] == [(None, None), (0, None), (1, 1), (2, 2)]
+
+
+def test_on_the_host_a_collective_is_launched_in_the_step_around_it(tmp_path: Path) -> None:
+    scene = trace()
+    for number in range(3):
+        at = 1000 * number
+        scene.step(number, at, at + 1000).op("aten::mm", at + 10, at + 500)
+        scene.annotation("gloo:all_reduce", at + 500, at + 900)
+    records = digested(scene, tmp_path).collectives
+    assert [c.launched for c in records] == [None, 1, 2]
+
+
+def test_where_waiting_ends_is_not_known_of_one_rank(tmp_path: Path) -> None:
+    assert collective(trace().collective("allreduce", 0, 50), tmp_path).turn is None
+
+
 def test_late_launches_are_named_by_their_op_and_loading_by_its_call(tmp_path: Path) -> None:
     scene = trace().kernel("a", 0, 100, launch=(-20, -15)).loader(50, 300)
     scene.op("aten::addmm", 310, 360).kernel("b", 360, 400, launch=(350, 355))

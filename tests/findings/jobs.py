@@ -5,6 +5,7 @@ Times are milliseconds per rank and step, counts are per rank and step.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,7 +23,11 @@ from analyzer.classify.evidence import (
 )
 from analyzer.classify.kernels import Activity
 from analyzer.digest import DIGEST_VERSION, DeviceSpan, RankDigest, StepRecord
-from analyzer.ranks.pool import CauseMean, CollectiveMean, Job, KernelMean, Member, StepId
+from analyzer.ranks.clocks import Clocks
+from analyzer.ranks.collectives import Matching
+from analyzer.ranks.member import Member
+from analyzer.ranks.pool import CauseMean, CollectiveMean, Job, KernelMean, StepId
+from analyzer.ranks.stragglers import CLOCKED, Late, Together
 from analyzer.trace.schema import TraceMeta
 
 STEP_MS = 100.0
@@ -114,10 +119,39 @@ def member(
         causes=[],
         kernels=[],
         collectives=[],
+        exposed_comm=[],
+        strip=None,
         evidence=facts,
         unlinked_share=0.0,
     )
     return Member(rank, 0, digest)
+
+
+def late(rank: int, cost_ms: float, steps: Sequence[int] = (0, 1, 2, 3, 4), **more: float) -> Late:
+    """A rank that costs the others this much per step and spends `more` of these classes."""
+    return Late(
+        rank=rank,
+        cost_ns=ns(cost_ms),
+        step_share=0.1,
+        last_share=0.5,
+        steps=list(steps),
+        because=[(name, ns(ms)) for name, ms in more.items()],
+    )
+
+
+def together(
+    method: str | None, found: Sequence[Late], cost: dict[int, float], left: dict[str, int]
+) -> Together:
+    """What joining gave: of two records more than are `left`; cost: rank -> ms, late or not."""
+    aligned = None if method is None else method == CLOCKED
+    return Together(
+        matching=Matching([], 2 + sum(left.values()), Counter(left)),
+        clocks=Clocks(offset={}, drift={}, at_ns={}, aligned=aligned, residual_ns=None),
+        method=method,
+        parts=[],
+        late=list(found),
+        cost_ns={rank: ns(ms) for rank, ms in cost.items()},
+    )
 
 
 def job(
@@ -130,6 +164,11 @@ def job(
     causes: dict[str, tuple[float, list[tuple[str, float]]]] | None = None,
     kernels: Sequence[tuple[str, Activity, float, float]] = (),
     collectives: Sequence[tuple[str, int, float]] = (),
+    split: tuple[float, float] | None = None,
+    method: str | None = None,
+    found: Sequence[Late] = (),
+    cost: dict[int, float] | None = None,
+    left: dict[str, int] | None = None,
     flags: dict[str, bool] | None = None,
     facts: dict[str, Any] | None = None,
     **classes: float,
@@ -137,12 +176,14 @@ def job(
     """A job of these ranks, or of one with `classes`; everything else is the same on all of them.
 
     causes: id -> (ms, [(op, ms)]); kernels: (name, activity, count, ms), all of it exposed;
-    collectives: (kind, group size, exposed ms).
+    collectives: (kind, group size, exposed ms), each with `split` into waiting and transfer ms;
+    method, found, cost, left: what joining the ranks gave, see `together`.
     """
     rows = list(ranks) or [classes]
-    found = evidence(steps, **(facts or {}))
-    members = [member(i, ms, steps, timeline, flags or {}, found) for i, ms in enumerate(rows)]
+    seen = evidence(steps, **(facts or {}))
+    members = [member(i, ms, steps, timeline, flags or {}, seen) for i, ms in enumerate(rows)]
     by_rank = {i: np.array([*step_ns(ms).values()], np.float64) for i, ms in enumerate(rows)}
+    wait, transfer = (None, None) if split is None else map(ns, split)
     mean = np.mean(list(by_rank.values()), axis=0)
     return Job(
         members=members,
@@ -158,11 +199,12 @@ def job(
             for name, activity, count, ms in kernels
         ],
         collectives=[
-            CollectiveMean(kind, "0", size, 1.0, None, ns(ms), ns(ms))
+            CollectiveMean(kind, "0", size, 1.0, None, ns(ms), ns(ms), wait, transfer)
             for kind, size, ms in collectives
         ],
         causes=[
             CauseMean(cause, ns(ms), [(op, ns(part)) for op, part in ops])
             for cause, (ms, ops) in (causes or {}).items()
         ],
+        together=together(method, found, cost or {}, left or {}),
     )

@@ -10,6 +10,7 @@ from analyzer.config import DEFAULT_THRESHOLDS, Thresholds
 from analyzer.errors import UsageError
 from analyzer.findings.detectors import CATALOGUE
 from analyzer.findings.glossary import WIDTH, entries, entry, explain
+from analyzer.ranks.stragglers import CLOCK_FREE, CLOCKED
 from analyzer.report.caveats import RULES
 
 EDITS = (
@@ -25,6 +26,7 @@ EDITS = (
         ("finding", CATALOGUE),
         ("cause", CAUSES),
         ("edit", EDITS),
+        ("method", (CLOCKED, CLOCK_FREE)),
     ],
 )
 def test_every_id_of_a_kind_is_explained_and_no_other(kind: str, ids: tuple[str, ...]) -> None:
@@ -71,7 +73,7 @@ def test_a_cause_says_which_class_it_is_booked_under() -> None:
 def test_without_an_id_all_ids_are_listed_by_kind() -> None:
     lines = explain(None).splitlines()
     assert [line[:-1] for line in lines if line.endswith(":")] == [
-        *("class", "group", "finding", "cause", "edit", "caveat"),
+        *("class", "group", "finding", "cause", "edit", "method", "caveat"),
     ]
     assert len([line for line in lines if line.startswith("  ")]) == len(entries())
 

@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 from real_traces import real_trace
 
+from analyzer.api import digests, load
+from analyzer.classify.classes import CLASSES
 from analyzer.config import DEFAULT_THRESHOLDS, Settings
 from analyzer.digest import digest
 from analyzer.findings.detectors import detect
 from analyzer.findings.ranking import Ranked, rank, verdict
-from analyzer.ranks.pool import Job, Member, pool
+from analyzer.ranks.member import Member
+from analyzer.ranks.pool import Job, pool
 from analyzer.scaling.serial import Setting
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
@@ -34,6 +37,11 @@ def real(name: str) -> Job:
     return pool([Member(0, cycle, digest(file, Settings())) for cycle, file in enumerate(files)])
 
 
+def many(name: str) -> Job:
+    """A folder of ranks."""
+    return load(digests([str(real_trace(name))], Settings()), settings=Settings()).job
+
+
 def ranked(job: Job) -> Ranked:
     limits = DEFAULT_THRESHOLDS
     return rank(detect(job, limits), job, Setting(job.size), limits)
@@ -49,8 +57,8 @@ def ids(job: Job) -> list[str]:
         ("healthy-ddp-4gpu", ["compute-bound"]),
         ("loader-bound-4gpu", ["data-loading"]),
         ("launch-bound-4gpu", ["kernel-launch", "tiny-kernels"]),
-        ("slow-rank-4gpu", ["exposed-communication"]),
-        ("recorded-gloo-2rank", ["data-loading", "exposed-communication"]),
+        ("slow-rank-4gpu", ["late-rank", "exposed-communication"]),
+        ("recorded-gloo-2rank", ["data-loading", "late-rank"]),
     ],
 )
 def test_samples_have_the_bottleneck_they_were_made_with(name: str, expected: list[str]) -> None:
@@ -62,12 +70,52 @@ def test_the_healthy_sample_raises_no_alarm() -> None:
     text, finding, _ = verdict(ranked(job), job, DEFAULT_THRESHOLDS)
     assert finding is None
     assert text.startswith("Nothing stands out: 97.9 % of the step (52.0 ms of 53.1 ms) computes")
+    assert (
+        "No rank is late: rank 1 makes the others wait most, <0.1 ms each per step (<0.1 %); a "
+        "late one costs 2.0 % or more, and more than jitter explains." in ranked(job).passed
+    )
 
 
 def test_the_slow_rank_is_the_one_that_was_made_slow() -> None:
-    first = ranked(sample("slow-rank-4gpu")).findings[0].finding
-    assert "Rank 2 has 2.4 ms of it" in first.because
-    assert "after 10.4 ms more of computing" in first.because
+    job = sample("slow-rank-4gpu")
+    assert verdict(ranked(job), job, DEFAULT_THRESHOLDS).text == (
+        "Fix rank 2 first: 5.6 ms of every 39.4 ms step, at most 1.26x (share, not gain). Ranks "
+        "wait that long for others, all of it for this one, because computing takes longer there "
+        "(10.4 ms more than on the others)."
+    )
+
+
+def test_fixing_the_slow_rank_is_not_worth_less_than_the_schedule_says() -> None:
+    """Rank 0 never waits for itself: what it does beside waiting is the step without rank 2."""
+    job = sample("slow-rank-4gpu")
+    bound = ranked(job).findings[0].finding.speedup_bound
+    without = job.step_ns - job.by_rank[0][CLASSES.index("comm_wait")]
+    assert bound is not None
+    assert bound >= job.step_ns / without > 1.2
+
+
+def test_two_slow_hosts_are_what_eight_tensor_parallel_ranks_wait_for() -> None:
+    job = many("megatron-tp8-a100")
+    assert verdict(ranked(job), job, DEFAULT_THRESHOLDS).text == (
+        "Fix ranks 0 and 6 first: 367.4 ms of every 625.1 ms step, at most 2.76x (share, not "
+        "gain). Ranks wait that long for others, 93.6 % of it for these two, because kernels are "
+        "launched late there (190.9 and 190.1 ms more than on the others)."
+    )
+    costs_ms = {rank: round(ns / 1e6) for rank, ns in job.together.cost_ns.items()}
+    assert (costs_ms[0], costs_ms[6], costs_ms[2]) == (1533, 1219, 171)
+
+
+def test_one_slow_host_is_what_eight_data_parallel_ranks_wait_for() -> None:
+    job = many("nanogpt-8xh100")
+    assert verdict(ranked(job), job, DEFAULT_THRESHOLDS).text == (
+        "Fix rank 1 first: 8.8 ms of every 44.0 ms step, at most 1.30x (share, not gain). Ranks "
+        "wait that long for others, 99.2 % of it for this one, because kernels are launched late "
+        "there (9.5 ms more than on the others)."
+    )
+
+
+def test_two_ranks_of_128_are_not_judged_by_who_is_late() -> None:
+    assert not {"late-rank", "rank-skew"} & {*ids(many("hta-recsys-sampled-2of128"))}
 
 
 def test_without_workers_data_loading_comes_first() -> None:

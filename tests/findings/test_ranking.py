@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from jobs import MULTI, SINGLE, job
+from jobs import MULTI, SINGLE, job, late
 
 from analyzer.config import DEFAULT_THRESHOLDS
 from analyzer.findings.detectors import detect
@@ -113,6 +113,30 @@ def test_the_verdict_orders_the_first_finding_with_its_time_and_bound() -> None:
         "exposed-communication",
         "high",
     )
+
+
+def test_the_verdict_adds_why_after_the_sentence_that_is_the_same_for_all() -> None:
+    """30 of 30 ms wait for rank 1; with its 20 ms of computing over 2 ranks 25 of 100 go."""
+    pair = job(
+        [{"comm_wait": 30.0}, {}],
+        method="clocked",
+        found=[late(1, 30.0, compute=20.0)],
+    )
+    assert said(pair).text == (
+        "Fix rank 1 first: 15.0 ms of every 100.0 ms step, at most 1.33x (share, not gain). Ranks "
+        "wait that long for others, all of it for this one, because computing takes longer there "
+        "(20.0 ms more than on the other)."
+    )
+
+
+def test_the_ceiling_without_a_late_rank_is_that_of_the_step_without_its_waiting() -> None:
+    """compute 65 and waiting 15 and sync 20; without 15 of waiting, f = 20/85."""
+    pair = job(
+        [{"comm_wait": 30.0, "host_sync": 20.0}, {"host_sync": 20.0}],
+        method="clocked",
+        found=[late(1, 30.0)],
+    )
+    assert {f.id: c for f, c in ranked(pair).findings}["late-rank"] == 4.25
 
 
 def test_the_verdict_promises_nothing_where_shares_cannot_tell() -> None:

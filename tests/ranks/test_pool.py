@@ -50,7 +50,7 @@ def test_a_mean_is_over_ranks_and_steps(tmp_path: Path) -> None:
     job = job_of(tmp_path, {(0, 0): {1: 100, 2: 300}, (1, 0): {1: 200, 2: 400}})
     assert job.ranks == [0, 1]
     assert job.steps == [StepId(0, 1), StepId(0, 2)]
-    assert classes(job.mean_ns) == {"compute": 350, "comm_unsplit": 50}
+    assert classes(job.mean_ns) == {"compute": 350, "comm_wait": 25, "comm_transfer": 25}
     assert (job.step_ns, job.hidden_ns) == (400_000, 50_000)
     assert job.per_step.sum(axis=1).tolist() == [300_000, 500_000]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from math import log2
 
+from example_ranks import ranks_part
 from msgspec.structs import replace
 
 from analyzer.report.document import (
@@ -24,7 +25,6 @@ from analyzer.report.document import (
     IdleCause,
     InputFile,
     Kernel,
-    LateRank,
     Place,
     Prediction,
     RankRow,
@@ -34,6 +34,7 @@ from analyzer.report.document import (
     Scaling,
     StepRow,
     Steps,
+    Strip,
     Tool,
     Unknown,
     Verdict,
@@ -341,19 +342,7 @@ def example(ranks: int = 8, steps: int = 5) -> Report:
                 ops=[("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 8.0)],
             ),
         ],
-        ranks=Ranks(
-            late=[
-                LateRank(
-                    rank=3,
-                    ms=1.6,
-                    share_of_collectives=41 / 48,
-                    because="It computes 1.6 ms longer than the others.",
-                )
-            ],
-            clock=Clock(aligned=True, residual_us=12.0),
-            pop={"parallel_efficiency": 0.82, "load_balance": 0.974},
-            reason="",
-        ),
+        ranks=ranks_part(ranks),
         collectives=collectives(),
         kernels=kernels(),
         unknown=[Unknown(name="mystery_event", category="new_category", ms=0.4)],
@@ -473,9 +462,24 @@ def hostile() -> Report:
         findings=[nasty, *report.findings[1:]],
         idle=[replace(report.idle[0], text=NASTY, ops=[(NASTY, 1.0)])],
         ranks=replace(
-            report.ranks, reason=NASTY, late=[replace(report.ranks.late[0], because=NASTY)]
+            report.ranks,
+            reason=NASTY,
+            late=[replace(report.ranks.late[0], because=NASTY)],
+            pop={NASTY: 0.5},
+            pop_reason=NASTY,
+            groups=[
+                replace(
+                    report.ranks.groups[0],
+                    name=NASTY,
+                    dimension=NASTY,
+                    level=NASTY,
+                    because=NASTY,
+                    kinds=[NASTY],
+                )
+            ],
+            strips=[Strip(rank=0, step=4, marks=[(NASTY, 0.0, 100.0)])],
         ),
-        collectives=[replace(report.collectives[0], kind=NASTY, group=NASTY)],
+        collectives=[replace(report.collectives[0], kind=NASTY, group=NASTY, reason=NASTY)],
         kernels=[replace(report.kernels[0], name=NASTY, kind=NASTY)],
         unknown=[Unknown(name=NASTY, category=NASTY, ms=1.0)],
         passed=[NASTY],

@@ -5,11 +5,12 @@ import unicodedata
 import golden_files
 import pytest
 from example import bare, example, hostile, unjoined
+from example_late import two_late
 from msgspec.structs import replace
 
 from analyzer.render import console
 
-CASES = {"example": example, "unjoined": unjoined, "bare": bare}
+CASES = {"example": example, "late": two_late, "unjoined": unjoined, "bare": bare}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -56,6 +57,15 @@ def test_the_legend_keeps_its_entries_whole() -> None:
         "I data loading 8.0",
         "L late launches 10.0 ms",
     ]
+
+
+def test_at_most_three_late_ranks_are_told() -> None:
+    report = two_late()
+    more = [replace(report.ranks.late[2], rank=rank) for rank in (3, 4)]
+    ranks = replace(report.ranks, late=[*report.ranks.late, *more])
+    text = console.render(replace(report, ranks=ranks), color=False)
+    told = [line.split()[1] for line in text.splitlines() if line.startswith("     rank ")]
+    assert told == ["0", "6", "2"]
 
 
 def test_the_verdict_is_one_line() -> None:

@@ -73,6 +73,14 @@ def test_sizes_count_in_thousands(value: float | None, written: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "numbers, written",
+    [([], ""), ([3], "3"), ([0, 1], "0, 1"), ([0, 1, 2, 3, 7], "0 to 3, 7"), ([0, 8], "0, 8")],
+)
+def test_runs_of_whole_numbers_are_joined(numbers: list[int], written: str) -> None:
+    assert form.ranges(numbers) == written
+
+
+@pytest.mark.parametrize(
     "seconds, written",
     [(45.0, "45.0 s"), (750.0, "12.5 min"), (11_520.0, "3.20 h"), (829_440.0, "9.60 d")],
 )

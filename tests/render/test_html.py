@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import msgspec
 import pytest
 from example import NASTY, bare, example, hostile, unjoined
+from example_late import two_late
 from msgspec.structs import replace
 
 from analyzer.render import console, html, markdown
@@ -43,7 +44,13 @@ class Page(HTMLParser):
         return " ".join(" ".join(self.words).split())
 
 
-CASES = {"example": example, "unjoined": unjoined, "bare": bare, "hostile": hostile}
+CASES = {
+    "example": example,
+    "late": two_late,
+    "unjoined": unjoined,
+    "bare": bare,
+    "hostile": hostile,
+}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -107,8 +114,16 @@ def test_characters_beyond_the_basic_plane_survive_in_the_embedded_report() -> N
 
 
 def test_the_title_is_the_verdict() -> None:
-    text = html.render(example())
+    text = html.render(example()).replace("\u00a0", " ")
     assert f"<title>{example().verdict.text}</title>" in text
+
+
+def test_only_the_first_sentence_of_the_verdict_is_the_headline() -> None:
+    report = example()
+    text = "Fix rank 1 first: 8.8 ms. Ranks wait that long."
+    page = html.render(replace(report, verdict=replace(report.verdict, text=text)))
+    assert "<h1>Fix rank 1 first: 8.8\u00a0ms.</h1>" in page
+    assert '<p class="lead">Ranks wait that long.</p>' in page
 
 
 @pytest.mark.parametrize(
@@ -137,7 +152,7 @@ def rows_of(caption: str, text: str) -> list[list[str]]:
     return rows
 
 
-@pytest.mark.parametrize("name", ["example", "unjoined", "bare"])
+@pytest.mark.parametrize("name", ["example", "late", "unjoined", "bare"])
 def test_classes_of_every_row_add_up_to_its_step(name: str) -> None:
     rows = rows_of("the classes of a row add up", html.render(CASES[name]()))
     assert rows
@@ -149,7 +164,7 @@ def test_classes_of_every_row_add_up_to_its_step(name: str) -> None:
 NUMBER = re.compile(r"<?\d[\d.,]*\d(?: ?[x%])?|\d+(?: ?%)?")
 
 
-@pytest.mark.parametrize("name", ["example", "unjoined", "bare"])
+@pytest.mark.parametrize("name", ["example", "late", "unjoined", "bare"])
 def test_numbers_of_the_summary_stand_in_page_and_comment(name: str) -> None:
     report = CASES[name]()
     numbers = set(NUMBER.findall(" ".join(console.render(report, color=False, width=200).split())))
@@ -174,6 +189,24 @@ def test_empty_sections_explain_themselves() -> None:
         "No kernel ran on a device in the used steps.",
     ):
         assert sentence in text
+
+
+def test_late_ranks_lead_the_section_on_ranks() -> None:
+    text = Page(html.render(two_late())).text
+    assert (
+        "Ranks and collectives Ranks 0 and 6 arrive last in 38.1 % and 33.3 % of the 84 "
+        "all-reduces of a step; the others wait 219.0 ms and 174.1 ms each per step for them "
+        "(35.0 % and 27.9 %)."
+    ) in text
+
+
+def test_each_picture_of_ranks_has_its_table() -> None:
+    text = html.render(two_late())
+    section = text[text.index('<h2 id="ranks"') : text.index('<h2 id="idle"')]
+    drawn = re.findall(
+        r'<div class="chart">.*?</div>\n<details class="fold"><summary>', section, re.S
+    )
+    assert [re.search(r'<title id="(\w+)', part)[1] for part in drawn] == ["spread", "timeline"]
 
 
 def test_unjoined_ranks_say_why_waits_are_not_shown() -> None:
@@ -219,6 +252,14 @@ def test_an_unknown_value_is_never_a_zero() -> None:
     text = Page(html.render(replace(report, scaling=replace(report.scaling, f=unknown)))).text
     assert "Does not scale, f: not measurable" in text
     assert "too few steps" in text
+
+
+def test_a_finding_of_unknown_worth_says_so_once() -> None:
+    report = example()
+    gain = replace(report.findings[0].gain, speedup=None)
+    unknown = replace(report.findings[0], gain=gain, ceiling_after=None)
+    text = Page(html.render(replace(report, findings=[unknown]))).text
+    assert "14.0 ms 14.0 % worth not measurable Because" in text
 
 
 def test_weak_scaling_leaves_the_strong_laws_out() -> None:

@@ -78,22 +78,6 @@ def test_a_wide_job_shows_slowest_median_and_fastest() -> None:
     assert labels[8].startswith("median")
 
 
-def test_a_heat_row_has_at_most_240_cells() -> None:
-    chart = svg.heat_rows("h", [("row", [float(n) for n in range(1024)], "")], **WORDS)
-    cells = list(parsed(chart).iter("rect"))
-    assert len(cells) <= 240
-    assert cells[-1].attrib["fill-opacity"] == "1.00"
-
-
-WORDS = {"floor": 1.0, "title": "T", "desc": "D"}
-
-
-def test_small_differences_stay_pale() -> None:
-    chart = svg.heat_rows("h", [("row", [10.0, 10.1], "")], **WORDS)
-    cells = [cell.attrib["fill-opacity"] for cell in parsed(chart).iter("rect")]
-    assert cells == ["0.15", "0.23"]
-
-
 def test_a_bar_of_text_is_always_full() -> None:
     thirds = {"compute": 1.0, "copy": 1.0, "launch": 1.0}
     letters = "".join(part for _, part in text_bar(thirds, 10))

@@ -2,57 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from make import TraceBuilder, trace
-from runs import CREATED, GEMM, STEP, healthy, loaded, write_run
+from make import trace
+from runs import CREATED, STEP, exposed, healthy, reported, write_run
 
-from analyzer import api
-from analyzer.config import Settings
-from analyzer.report.build import EDITS, MOST_KERNELS, Request, label_of
-from analyzer.report.document import Edit, InputFile, Report
-from analyzer.scaling.serial import Mode
+from analyzer.report.build import MOST_KERNELS, label_of
+from analyzer.report.document import InputFile, Report
 
 DAY = 86_400.0
-
-
-def exposed(rank: int, *, loader: int = 0, kinds: Sequence[str] = ("allreduce",)) -> TraceBuilder:
-    """Seven steps: `loader` us waited for a batch, compute, and 100 us of communication each."""
-    built = trace(rank, 2)
-    length = loader + 900 + 100 * len(kinds)
-    for k in range(7):
-        at = k * length
-        built.step(k + 1, at, at + length).loader(at, at + loader + 1)
-        start = at + loader + 20 if loader else at + 20
-        built.kernel(GEMM, start, at + loader + 920, launch=(at + loader + 5, at + loader + 10))
-        for i, kind in enumerate(kinds):
-            begin = at + loader + 920 + 100 * i
-            built.collective(kind, begin, begin + 100, launch=(at + loader + 10, at + loader + 15))
-    return built
-
-
-def reported(
-    folder: Path,
-    built: dict[str, TraceBuilder | str],
-    *,
-    mode: Mode = "strong",
-    duration_s: float | None = None,
-    label: str = "mine",
-) -> Report:
-    request = Request(label, CREATED, mode, duration_s=duration_s)
-    return api.report(loaded(folder, built), request, Settings())
+# Sequence parallelism: gather, scatter, gather, scatter.
+SEQUENCE = ("_allgather_base", "_reduce_scatter_base") * 8
 
 
 @pytest.fixture
 def report(tmp_path: Path) -> Report:
     """Two ranks, 900 us of compute and 100 us of exposed all-reduce a step."""
     return reported(tmp_path, {f"rank{r}.json": exposed(r) for r in (0, 1)}, duration_s=10 * DAY)
-
-
-def edit(report: Report, id: str) -> Edit:
-    return next(e for e in report.whatif.edits if e.id == id)
 
 
 def test_the_report_says_who_made_it_and_when(report: Report) -> None:
@@ -66,7 +33,7 @@ def test_the_report_says_who_made_it_and_when(report: Report) -> None:
 def test_microseconds_in_the_trace_are_milliseconds_in_the_report(report: Report) -> None:
     assert report.steps.wall_ms.mean == pytest.approx(1.0)
     assert report.breakdown.mean_ms["compute"] == pytest.approx(0.9)
-    assert report.breakdown.mean_ms["comm_unsplit"] == pytest.approx(0.1)
+    assert report.breakdown.mean_ms["comm_transfer"] == pytest.approx(0.1)
 
 
 def test_used_steps_are_listed_and_dropped_ones_say_why(report: Report) -> None:
@@ -105,6 +72,21 @@ def test_both_ceilings_are_given_with_both_fractions(report: Report) -> None:
     assert scaling.ceiling_one_gpu.value == pytest.approx(19.0)
 
 
+def test_n_is_the_data_parallel_degree_and_the_report_says_so(report: Report) -> None:
+    assert report.run.strategy == ["data"]
+    assert report.scaling.assumptions[0] == "N is the 2 GPUs, all of which share the batch."
+
+
+def test_a_given_n_stands_in_for_the_recognised_one(tmp_path: Path) -> None:
+    built = {f"rank{r}.json": exposed(r) for r in (0, 1)}
+    scaling = reported(tmp_path, dict(built), n=6).scaling
+    assert scaling.n == 6
+    # 0.1 ms of 1 ms does not scale: 0.1 / (6 * 0.9 + 0.1).
+    assert scaling.s.value == pytest.approx(0.1 / 5.5)
+    assert 6 in [row.n for row in scaling.predict]
+    assert scaling.assumptions[0] == "N is 6 because it was given so."
+
+
 def test_the_curve_is_told_at_powers_of_two_to_1024(report: Report) -> None:
     assert [row.n for row in report.scaling.predict] == [2**k for k in range(11)]
 
@@ -137,31 +119,9 @@ def test_weak_scaling_has_no_ceiling_and_says_so(tmp_path: Path) -> None:
     assert all("weak scaling" in f.reason for f in report.findings)
 
 
-def test_every_edit_is_there_and_what_shares_cannot_tell_says_so(report: Report) -> None:
-    assert [e.id for e in report.whatif.edits] == list(EDITS)
-    assert report.whatif.basis == "share"
-    unknown = {e.id: e for e in report.whatif.edits if e.step_ms is None}
-    assert set(unknown) == {"no-straggler", "bandwidth-x2", "perfect-overlap"}
-    assert all(e.speedup is None and "replay" in e.reason for e in unknown.values())
-
-
-def test_an_edit_removes_its_time_and_no_other(report: Report) -> None:
-    free = edit(report, "no-communication")
-    assert free.step_ms == pytest.approx(0.9)
-    assert free.speedup == pytest.approx(1 / 0.9)
-    assert edit(report, "no-data-loading").speedup == 1.0
-
-
-def test_an_edits_curve_ends_at_its_speedup(report: Report) -> None:
-    free = edit(report, "no-communication")
-    assert [part for part, _ in free.curve] == [0.10, 0.25, 0.50, 1.0]
-    assert free.curve[0][1] == pytest.approx(1 / 0.99)
-    assert free.curve[-1][1] == free.speedup
-
-
 def test_a_finding_is_worth_a_bound_without_interval(report: Report) -> None:
     first = report.findings[0]
-    assert (first.id, first.class_) == ("exposed-communication", "comm_unsplit")
+    assert (first.id, first.class_) == ("exposed-communication", "comm_transfer")
     assert first.ms == pytest.approx(0.1)
     assert first.gain.speedup == pytest.approx(1 / 0.9)
     assert (first.gain.lo, first.gain.hi, first.gain.basis) == (None, None, "share")
@@ -198,16 +158,6 @@ def test_scattered_gradients_mean_a_sharded_optimizer(tmp_path: Path) -> None:
     )
 
 
-def test_a_collective_is_counted_per_rank_and_step(report: Report) -> None:
-    (row,) = report.collectives
-    assert (row.kind, row.group_size, row.count) == ("all_reduce", 2, 1.0)
-    assert row.ms == pytest.approx(0.1)
-    assert row.exposed_ms == pytest.approx(0.1)
-    assert row.bytes == 4096.0
-    assert (row.wait_ms, row.transfer_ms, row.busbw_gbs) == (None, None, None)
-    assert "not been joined" in row.reason
-
-
 def test_hidden_communication_is_told_beside_the_classes(tmp_path: Path) -> None:
     report = reported(tmp_path, {f"rank{r}.json": healthy(r) for r in (0, 1)})
     assert report.breakdown.hidden_comm_ms == pytest.approx(0.3)
@@ -228,6 +178,13 @@ def test_kernels_beyond_the_largest_are_one_row(tmp_path: Path) -> None:
     assert (report.kernels[-1].name, report.kernels[-1].count) == ("(10 more names)", 10.0)
     assert sum(row.ms for row in report.kernels) == pytest.approx(1.0)
     assert sum(row.share for row in report.kernels) == pytest.approx(1.0)
+
+
+def test_activations_that_are_scattered_mean_no_sharded_optimizer(tmp_path: Path) -> None:
+    built = {f"rank{r}.json": exposed(r, kinds=SEQUENCE) for r in (0, 1)}
+    report = reported(tmp_path, dict(built))
+    assert report.run.strategy == ["tensor"]
+    assert report.scaling.roles["optimizer"] == "serial"
 
 
 def test_idle_causes_without_time_are_left_out(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -57,13 +57,23 @@ def idle_third(built: TraceBuilder) -> TraceBuilder:
     return built
 
 
-def exposed(built: TraceBuilder) -> TraceBuilder:
-    """A tenth of every step is an all-reduce with nothing beside it."""
+def broadcasting(built: TraceBuilder) -> TraceBuilder:
+    """A tenth of every step is a broadcast, in which not every rank waits for every other."""
     for k in range(7):
         at = k * STEP
         built.step(k + 1, at, at + STEP).loader(at, at + 5)
         built.kernel(GEMM, at + 20, at + 920, launch=(at + 10, at + 15))
-        built.collective("allreduce", at + 920, at + 1020, launch=(at + 15, at + 20))
+        built.collective("broadcast", at + 920, at + 1020, launch=(at + 15, at + 20))
+    return built
+
+
+def reducing(rank: int, starts: Sequence[int], elements: int = 1024) -> TraceBuilder:
+    """The healthy run with an all-reduce of 100 us in each step, from `starts` us on by turns."""
+    built = healthy(rank, without=["collectives"])
+    for k in range(7):
+        at, start = k * STEP, k * STEP + starts[k % len(starts)]
+        launch = (at + 20, at + 25)
+        built.collective("allreduce", start, start + 100, elements=elements, launch=launch)
     return built
 
 
@@ -125,8 +135,21 @@ DEFECTS: dict[str, Files] = {
         lambda b: b.event("kernel", GEMM, 100, 200, pid=5, tid=7, args={"device": 5, "stream": 7})
     ),
     "ranks-missing": {"rank0.json": healthy(0)},
-    "ranks-not-joined": {f"rank{r}.json": exposed(trace(r, 2)) for r in (0, 1)},
+    "ranks-not-joined": {f"rank{r}.json": broadcasting(trace(r, 2)) for r in (0, 1)},
+    # Rank 1 ends its first all-reduce before rank 0 begins, and begins its second after it.
+    "clocks-not-aligned": {
+        "rank0.json": reducing(0, [500]),
+        "rank1.json": reducing(1, [200, 800]),
+    },
+    "collectives-unmatched": {
+        "rank0.json": reducing(0, [500]),
+        "rank1.json": reducing(1, [500], elements=2048),
+    },
     "world-size-unknown": {f"rank{r}.json": healthy(None) for r in (0, 1)},
+    "ranks-disagree": {
+        "rank0.json": healthy(0).top("deviceProperties", [{"id": 0, "name": "H100"}]),
+        "rank1.json": healthy(1).top("deviceProperties", [{"id": 0, "name": "A100"}]),
+    },
     "steps-differ": {
         "rank0.json": healthy(0),
         "rank1.json": healthy(1, steps=range(11, 18)),
@@ -203,3 +226,22 @@ def test_files_that_do_not_say_their_rank_are_named(tmp_path: Path) -> None:
         "of their names."
     )
     assert first.forbids == ["which rank is which"]
+
+
+def test_collectives_that_disagree_are_counted_with_the_reason(tmp_path: Path) -> None:
+    (found,) = told(tmp_path, DEFECTS["collectives-unmatched"])
+    assert found.text.startswith(
+        "Of 14 collectives some could not be joined over the ranks: 14 of steps in which the "
+        "ranks' counts or sizes disagree. "
+    )
+
+
+def test_a_rank_that_is_missing_leaves_complete_groups_joined(tmp_path: Path) -> None:
+    files = {f"rank{r}.json": healthy(r, 4, without=["collectives"]) for r in (0, 1)}
+    for built in files.values():
+        for k in range(7):
+            at = k * STEP
+            launch = (at + 20, at + 25)
+            built.collective("allreduce", at + 500, at + 800, ranks=[0, 1], launch=launch)
+    (found,) = told(tmp_path, files)
+    assert found.text == "2 of 4 ranks present: nothing can be said about the others."

@@ -61,7 +61,7 @@ def unreasoned(value: Any, reasons: bool = False, path: str = "") -> list[str]:
         found
         for key, inner in value.items()
         if key not in UNSAID or inner is not None
-        for found in unreasoned(inner, said, f"{path}.{key}")
+        for found in unreasoned(inner, said or bool(value.get(f"{key}_reason")), f"{path}.{key}")
     ]
 
 

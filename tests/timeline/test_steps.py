@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from analysed import digested, spans
+from analysed import digested, linked, spans
 from make import AUTOGRAD, OLD, SCENE_NS, TraceBuilder, trace
 
-from analyzer.config import Settings
+from analyzer.config import Settings, Thresholds
 from analyzer.digest import RankDigest
 from analyzer.timeline.intervals import union
-from analyzer.timeline.steps import RULE_DEVICE, RULE_HOST, RULE_WHOLE, Used, is_mark
+from analyzer.timeline.steps import RULE_DEVICE, RULE_HOST, RULE_WHOLE, Used, find, is_mark
 from analyzer.trace.schema import NO_ID
 
 FIRST = "first recorded step: it starts with work that was not recorded"
@@ -148,6 +148,22 @@ def test_a_step_without_device_work_lasts_to_the_end_of_its_mark(tmp_path: Path)
     found = digested(job(5, 0, 5), tmp_path)
     assert windows(found) == {0: (0, 600), 1: (600, 2000), 2: (2000, 2600)}
     assert dropped(found) == {1: EMPTY}
+
+
+def test_device_work_knows_the_step_it_was_launched_in(tmp_path: Path) -> None:
+    scene = trace().kernel("of no launch", 20, 30)
+    scene.step(7, 0, 100).step(9, 100, 200)
+    scene.kernel("a", 50, 120, launch=(10, 12)).kernel("b", 130, 190, launch=(90, 92))
+    scene.kernel("c", 200, 290, launch=(150, 152)).kernel("d", 300, 310, launch=(250, 252))
+    read, launches = linked(scene, tmp_path)
+    found = find(read, launches, None, Thresholds())
+    assert found.launched.tolist() == [NO_ID, 7, 7, 9, NO_ID]
+
+
+def test_without_marks_all_work_with_a_launch_is_of_the_one_step(tmp_path: Path) -> None:
+    scene = trace().kernel("a", 100, 200, launch=(0, 5)).kernel("b", 250, 400)
+    read, launches = linked(scene, tmp_path)
+    assert find(read, launches, None, Thresholds()).launched.tolist() == [0, NO_ID]
 
 
 def test_any_annotation_can_mark_steps(tmp_path: Path) -> None:

@@ -249,3 +249,24 @@ def test_files_without_times_keep_their_numbers_only_from_zero() -> None:
 def test_the_order_of_the_files_does_not_matter(order: list[int]) -> None:
     files = [trace(f"w_{i % 3}.170000000{i // 3}.json", (i // 3, i // 3 + 1)) for i in range(6)]
     assert assign_ranks([files[i] for i in order]) == assign_ranks(files)
+
+
+def test_ranks_recorded_on_different_days_are_refused() -> None:
+    epoch, day = 1.76e9, 86_400
+    runs = (
+        trace("rank0.json", (epoch, epoch + 1), rank=0),
+        trace("rank1.json", (epoch + day, epoch + day + 1), rank=1),
+    )
+    assert "recorded at different times" in refused(*runs)
+
+
+def test_ranks_whose_clocks_have_bases_of_their_own_are_one_run() -> None:
+    epoch = 1.76e9
+    files = trace("rank0.json", (epoch, epoch + 1), rank=0), trace("rank1.json", (5, 6), rank=1)
+    assert ranks(*files) == {"rank0.json": (0, 0), "rank1.json": (1, 0)}
+
+
+def test_an_option_that_gives_two_files_one_rank_at_the_same_time_is_refused() -> None:
+    files = [trace("rank0.json", rank=0), trace("rank1.json", rank=1)]
+    with pytest.raises(UsageError, match="all of them are rank 1 at the same time"):
+        separate_runs(files, assign_ranks(files, given={"rank0.json": 1}))

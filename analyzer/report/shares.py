@@ -1,0 +1,73 @@
+"""What is each edit worth if the time it removes simply went? Upper bounds, labelled as shares."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from analyzer.classify.classes import CLASSES, COMM_TRANSFER, COMM_UNSPLIT, COMM_WAIT, GROUPS
+from analyzer.ranks.pool import Job
+from analyzer.report import document as doc
+
+NS_PER_MS = 1e6
+CURVE_POINTS = (0.10, 0.25, 0.50, 1.0)
+
+NOT_REPLAYED = "not measurable from shares: needs a replay of the run"
+NOT_SPLIT = (
+    "not measurable: waiting and transfer cannot be told apart, since the ranks' collectives could "
+    "not be joined"
+)
+NOTHING_LEFT = "nothing else is measured"
+
+# Edit -> the classes whose time it removes; None where only part of a class goes, or none.
+EDITS: dict[str, tuple[str, ...] | None] = {
+    "no-data-loading": ("data_loading",),
+    "no-launch-overhead": ("launch",),
+    "no-communication": GROUPS["communication"],
+    "no-straggler": None,
+    "no-host-sync": ("host_sync",),
+    "no-optimizer": ("optimizer",),
+    "bandwidth-x2": None,
+    "perfect-overlap": None,
+}
+
+
+def whatif(job: Job) -> doc.WhatIf:
+    """Every edit, in the order of EDITS."""
+    return doc.WhatIf(
+        basis="share",
+        replay_error=None,
+        edits=[_edit(job, name, removed) for name, removed in EDITS.items()],
+        reason=NOT_REPLAYED,
+    )
+
+
+def _edit(job: Job, name: str, removed: tuple[str, ...] | None) -> doc.Edit:
+    if name == "perfect-overlap":
+        return doc.Edit(id=name, step_ms=None, speedup=None, reason=NOT_REPLAYED)
+    if removed is None and job.together.method is None and job.group_ns["communication"]:
+        return doc.Edit(id=name, step_ms=None, speedup=None, reason=NOT_SPLIT)
+    if removed is not None:
+        ns = sum(job.mean_ns[c] for c in removed)
+    else:
+        ns = _waiting(job) if name == "no-straggler" else _half_of_transfer(job)
+    if ns >= job.step_ns:
+        return doc.Edit(id=name, step_ms=0.0, speedup=None, reason=NOTHING_LEFT)
+    return doc.Edit(
+        id=name,
+        step_ms=(job.step_ns - ns) / NS_PER_MS,
+        speedup=job.step_ns / (job.step_ns - ns),
+        curve=[(part, job.step_ns / (job.step_ns - part * ns)) for part in CURVE_POINTS],
+    )
+
+
+def _waiting(job: Job) -> float:
+    """Exposed waiting of the ranks that are not late: once the others are like them it goes."""
+    late = {late.rank for late in job.together.late}
+    column = CLASSES.index(COMM_WAIT)
+    waits = [float(ns[column]) for rank, ns in job.by_rank.items() if rank not in late]
+    return float(np.mean(waits)) if waits else job.mean_ns[COMM_WAIT]
+
+
+def _half_of_transfer(job: Job) -> float:
+    """Half of all that may be transfer."""
+    return (job.mean_ns[COMM_TRANSFER] + job.mean_ns[COMM_UNSPLIT]) / 2
