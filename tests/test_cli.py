@@ -153,7 +153,7 @@ def test_eight_cards_at_six_times_mean_a_serial_fraction_of_one_in_21(ceiling: R
     assert (ran.code, ran.err) == (0, "")
     assert "Serial fraction 0.0476 (4.76 %)." in ran.line
     assert "the ceiling is 21.0x" in ran.line
-    assert ran.out.splitlines()[2].split() == ["8", "6.00x", "75.0", "%", "7.67x"]
+    assert ran.out.splitlines()[1].split() == ["8", "6.00x", "75.0", "%", "7.67x"]
 
 
 def test_the_laws_as_json_are_rows_and_a_limit(ceiling: Run) -> None:

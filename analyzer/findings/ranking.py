@@ -97,7 +97,7 @@ def verdict(ranked: Ranked, job: Job, limits: Thresholds) -> Verdict:
 
 # Cause of unexplained idle time -> what would explain it.
 _EXPLAIN = {
-    "host_unknown": "Python code leaves no record there.",
+    "host_unknown": "Only operators and launches are read: Python code between them is not seen.",
     "held_unknown": "Another process on the same GPU may have held it.",
     "unlinked": "Launches are recorded with ProfilerActivity.CPU only.",
 }

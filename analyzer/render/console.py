@@ -71,7 +71,8 @@ def _head(console: Console, report: Report) -> None:
     console.print()
     console.print(Text(verdict_line(report), "bold"))
     console.print(sentences.ceilings(report))
-    console.print(_numbers(report))
+    if numbers := _numbers(report):
+        console.print(numbers)
     held = f"{sentences.mode(report)}. {sentences.whole_run(report)}"
     console.print(held[0].upper() + held[1:])
     console.print()
@@ -79,10 +80,11 @@ def _head(console: Console, report: Report) -> None:
 
 def _numbers(report: Report) -> str:
     facts = report.scaling
-    return (
-        f"Does not scale: f {significant(facts.f.value)} today, "
-        f"s {significant(facts.s.value)} on one GPU; efficiency {percent(facts.efficiency)}."
-    )
+    efficiency = f"efficiency {percent(facts.efficiency)}" if facts.n > 1 else ""
+    if facts.f.value is None:
+        return f"{efficiency[:1].upper()}{efficiency[1:]}." if efficiency else ""
+    parts = f"f {significant(facts.f.value)} today, s {significant(facts.s.value)} on one GPU"
+    return f"Does not scale: {'; '.join(filter(None, (parts, efficiency)))}."
 
 
 def _attack(console: Console, report: Report) -> None:

@@ -174,7 +174,10 @@ def scaling_curve(ident: str, scaling: Scaling, *, desc: str) -> Markup:
             f'<circle cx="{number(x)}" cy="{number(y)}" r="5" fill="{INK}" class="f-ink"/>'
         )
         words = f"{multiple(scaling.speedup)} on {scaling.n} (this run)"
-        marks.append(text(x + 10, y + 20, words))
+        # Beside the base line the words would lie on the axis, at the right on the legend.
+        low, late = y > _TOP + _TALL - 40, x > axes.right - 150
+        anchor, shift = ("end", -10) if late else ("start", 10)
+        marks.append(text(x + shift, y - 10 if low else y + 20, words, anchor=anchor))
     return _figure(
         ident,
         lines,

@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from io import StringIO
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -25,7 +24,8 @@ def _text(table: Table) -> str:
 
 def _table(headers: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]) -> str:
     """A table of plain text; headers are (title, right-aligned)."""
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    # No lines: every terminal, whatever its encoding, shows letters and digits.
+    table = Table(box=None, padding=(0, 2), pad_edge=False)
     for title, right in headers:
         table.add_column(title, justify="right" if right else "left", overflow="fold")
     for row in rows:
@@ -40,7 +40,7 @@ def render(report: Report) -> str:
         [("file", False), ("rank", True), ("by", False), ("events", True), ("size", True)],
         [
             (
-                shorten(clean(f.name), 34),
+                shorten(clean(f.name), 34, "..."),
                 "-" if f.rank is None else str(f.rank) + (f"/{f.cycle}" if f.cycle else ""),
                 clean(f.rank_rule or f.reason),
                 count(f.events),

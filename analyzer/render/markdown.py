@@ -34,6 +34,8 @@ COMMENT_FINDINGS, SUMMARY_FINDINGS = 5, 10
 # The wider ones are left to the page.
 COMMENT_TABLES = ("late", "collectives", "groups", "efficiencies")
 LONGEST = 300
+# Longest text of several sentences, which are the evidence.
+SENTENCES = 2_000
 BAR = 60
 _PUNCTUATION = re.compile(r"([\\`*_\[\]|~$]|^[#+>=-])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
@@ -202,8 +204,8 @@ def _actions(report: Report) -> str:
         return sentences.findings(report)
     return "\n\n".join(
         f"**{place}. {escape(item.title, 120)}**\n"
-        f"- Because: {escape(item.because)}\n- So: {escape(item.so)}\n"
-        f"- Check: {escape(item.check)}"
+        f"- Because: {escape(item.because, SENTENCES)}\n- So: {escape(item.so, SENTENCES)}\n"
+        f"- Check: {escape(item.check, SENTENCES)}"
         for place, item in enumerate(report.findings[:SUMMARY_FINDINGS], start=1)
     )
 

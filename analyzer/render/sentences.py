@@ -87,6 +87,8 @@ def ceilings(report: Report) -> str:
     """Both ceilings, and the one that follows the first finding."""
     scaling = report.scaling
     today, one = scaling.ceiling_today, scaling.ceiling_one_gpu
+    if report.scaling.n == 1 and today.value is not None:
+        return f"Ceiling {multiple(today.value)}, of one GPU and of today alike: one GPU ran."
     if today.value is None and one.value is None:
         return f"No ceiling: {today.reason or one.reason or NOT_BOUNDED}."
     text = f"Ceiling {multiple(today.value)} today, {multiple(one.value)} over one GPU"
@@ -121,8 +123,8 @@ def ceiling_after(finding: Finding) -> str:
 def findings(report: Report) -> str:
     """Leads the list of findings, or says that nothing stands out."""
     if not report.findings:
-        checked = f"; {plural(len(report.passed), 'check')} passed" if report.passed else ""
-        return f"Nothing stands out{checked}."
+        checked = f"{plural(len(report.passed), 'check')} passed." if report.passed else ""
+        return f"No bottleneck with a known cause stands out. {checked}".strip()
     if report.whatif.basis == "share":
         return "Each multiple is a share, not gain: an upper bound, if nothing takes its place."
     return "Each multiple is a replayed gain."

@@ -179,7 +179,7 @@ def test_empty_sections_explain_themselves() -> None:
     text = Page(html.render(bare())).text
     for sentence in (
         "No ceiling: One rank without communication",
-        "Nothing stands out.",
+        "No bottleneck with a known cause stands out.",
         "No communication runs beside compute.",
         "Only step 0 is used, so nothing can be said about change.",
         "Only one rank: nobody to wait for.",
