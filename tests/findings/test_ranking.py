@@ -186,7 +186,8 @@ def test_unexplained_time_is_not_blamed_on_something_else() -> None:
     )
     assert said(blank) == (
         "62.0 % of the step (62.0 ms of 100.0 ms) is idle time that the trace does not explain: "
-        "the host left no record of what it was doing. Only operators and launches are read: Python code between them is not seen.",
+        "the host left no record of what it was doing. Only operators and launches are read: "
+        "Python code between them is not seen.",
         None,
         "low",
     )
