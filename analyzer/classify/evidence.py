@@ -13,7 +13,7 @@ from analyzer.config import Thresholds
 from analyzer.timeline.intervals import joined, union
 from analyzer.timeline.launches import Launches
 from analyzer.timeline.steps import Used
-from analyzer.trace.schema import NO_ID, Int32, Int64, Kind, Trace
+from analyzer.trace.schema import NO_ID, Int8, Int32, Int64, Kind, Trace
 
 
 class Named(msgspec.Struct, frozen=True):
@@ -34,7 +34,11 @@ class LoaderFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KernelFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """Compute kernels; `plain_matmul` are matrix kernels whose name says no tensor cores."""
+    """Compute kernels; `plain_matmul` are matrix kernels whose name says no tensor cores.
+
+    `occupancy` is the part of a GPU's threads they hold as the exporter estimates it, weighted by
+    time; None where it estimates none.
+    """
 
     count: int
     ns: int
@@ -45,6 +49,7 @@ class KernelFacts(msgspec.Struct, frozen=True, kw_only=True):
     plain_matmul_ns: int
     plain_matmul: list[Named]
     devices: int
+    occupancy: float | None = None
 
 
 class LaunchFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,7 +144,15 @@ def _kernels(
         plain_matmul_ns=int(dur[np.isin(name, plain)].sum()),
         plain_matmul=_largest(trace, name[np.isin(name, plain)], dur[np.isin(name, plain)]),
         devices=len(np.unique(device.device)),
+        occupancy=_occupancy(device.occupancy[work], dur),
     )
+
+
+def _occupancy(percent: Int8, dur: Int64) -> float | None:
+    """Mean of the estimates weighted by time, 0 to 1, over the kernels that have one."""
+    given = percent != NO_ID
+    time = int(dur[given].sum())
+    return float(dur[given] @ percent[given].astype(np.int64)) / time / 100 if time else None
 
 
 # Kinds whose kernels do a few operations per byte they move.

@@ -41,7 +41,7 @@ class KernelRecord(msgspec.Struct, frozen=True, kw_only=True):
 class CollectiveRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One collective on this rank. `step` is the used step around its start, `launched` the step it
     was launched in, `turn` where waiting for others ends once the ranks are joined; None fields
-    were not recorded.
+    were not recorded. A send has its `destination`, a receive its `source`.
 
     `nbytes` is the size that bus bandwidth is counted from: the output of an all-gather, else the
     input.
@@ -60,6 +60,8 @@ class CollectiveRecord(msgspec.Struct, frozen=True, kw_only=True):
     exposed_ns: int
     step: int | None
     launched: int | None
+    source: int | None = None
+    destination: int | None = None
     turn: int | None = None
 
 
@@ -157,6 +159,8 @@ def collectives(
                 exposed_ns=exposed,
                 step=None if index == NO_ID else index,
                 launched=None if origin == NO_ID else origin,
+                source=args.source if args else None,
+                destination=args.destination if args else None,
             )
         )
     return records

@@ -47,7 +47,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 @cache
 def entries() -> dict[str, Entry]:
-    """All entries by id: classes, groups, findings, causes, edits, methods, caveats."""
+    """All entries by id: classes, groups, findings, causes, edits, methods, measures, caveats."""
     text = resources.files("analyzer.findings").joinpath("glossary.toml").read_bytes()
     kinds = msgspec.toml.decode(text, type=dict[str, dict[str, _Row]])
     return {id: _entry(id, kind, row) for kind, rows in kinds.items() for id, row in rows.items()}

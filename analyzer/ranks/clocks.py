@@ -2,9 +2,10 @@
 
 For ranks r and s and every operation g, e_r + theta_r >= a_s + theta_s bounds theta_r - theta_s
 from both sides; the ends of one operation, close together in truth, give the estimate inside the
-bounds (methods 5.4). Ranks of one host share a clock. Where even the best offsets let a rank leave
-before another came, something was not one operation, or clocks jump: then nothing is said that
-needs a common clock. Times in ns.
+bounds (methods 5.4). A send with its receive bounds it from one side; such pairs are asked only
+for clocks that no collective joins. Ranks of one host share a clock. Where even the best offsets
+let a rank leave before another came, something was not one operation, or clocks jump: then nothing
+is said that needs a common clock. Times in ns.
 """
 
 from __future__ import annotations
@@ -95,8 +96,11 @@ def align(groups: Sequence[Joined], hosts: Mapping[int, str | None]) -> Clocks:
     return clocks
 
 
-def _aligned(groups: Sequence[Joined], clock_of: Mapping[int, Hashable]) -> Clocks:
-    found = _spread(groups, clock_of)
+def _aligned(complete: Sequence[Joined], clock_of: Mapping[int, Hashable]) -> Clocks:
+    collectives = [g for g in complete if not g.paired]
+    pairs = [g for g in complete if g.paired]
+    found, by_pairs = _spread(collectives, pairs, clock_of)
+    groups = [*collectives, *pairs] if by_pairs or not collectives else collectives
     clocks = Clocks(
         offset={r: found[c].ns for r, c in clock_of.items()},
         drift={r: found[c].drift for r, c in clock_of.items()},
@@ -114,48 +118,65 @@ def _aligned(groups: Sequence[Joined], clock_of: Mapping[int, Hashable]) -> Cloc
 
 def contradictions(group: Joined, clocks: Clocks) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Operations that a rank left before another came, by more than clocks can be off."""
-    arrived = clocks.table(group.ranks, group.start).max(axis=1)
+    arrived = clocks.table(group.ranks, group.binding).max(axis=1)
     left = clocks.table(group.ranks, group.end).min(axis=1)
     return np.asarray(arrived - left > SLACK_NS)
 
 
-def _spread(groups: Sequence[Joined], clock_of: Mapping[int, Hashable]) -> dict[Hashable, Offset]:
-    """Offsets to the first clock of each set of clocks that share groups, along shared groups."""
+_Near = Mapping[Hashable, Sequence[_Shared]]
+
+
+def _spread(
+    collectives: Sequence[Joined], pairs: Sequence[Joined], clock_of: Mapping[int, Hashable]
+) -> tuple[dict[Hashable, Offset], bool]:
+    """Offsets to the first clock of each set of clocks that share groups, along shared groups, and
+    whether pairs were needed for any.
+    """
+    sure, rest = _shared(collectives, clock_of), _shared(pairs, clock_of)
+    found: dict[Hashable, Offset] = {}
+    by_pairs = False
+    for root in clock_of.values():
+        if root not in found:
+            found[root] = Offset(0, 0.0, 0, 0, 0)
+            by_pairs |= _reach(root, sure, rest, found)
+    return found, by_pairs
+
+
+def _shared(groups: Sequence[Joined], clock_of: Mapping[int, Hashable]) -> _Near:
+    """Of each clock the operations it shares with others."""
     near: dict[Hashable, list[_Shared]] = defaultdict(list)
     for group in groups:
         columns: dict[Hashable, list[int]] = defaultdict(list)
         for i, rank in enumerate(group.ranks):
             columns[clock_of[rank]].append(i)
         sides = {
-            clock: (group.start[:, i].max(axis=1), group.end[:, i].min(axis=1))
+            clock: (group.binding[:, i].max(axis=1), group.end[:, i].min(axis=1))
             for clock, i in columns.items()
         }
         first, *others = sides
         for other in others:
             near[first].append(_Shared(other, *sides[first], *sides[other]))
             near[other].append(_Shared(first, *sides[other], *sides[first]))
-    found: dict[Hashable, Offset] = {}
-    for root in clock_of.values():
-        if root not in found:
-            found[root] = Offset(0, 0.0, 0, 0, 0)
-            _reach(root, near, found)
-    return found
+    return near
 
 
-def _reach(
-    root: Hashable, near: Mapping[Hashable, list[_Shared]], found: dict[Hashable, Offset]
-) -> None:
-    """Adds the offset of every clock that shares operations with `root`, nearest first."""
-    waiting = [root]
-    while waiting:
-        known = waiting.pop(0)
+def _reach(root: Hashable, sure: _Near, rest: _Near, found: dict[Hashable, Offset]) -> bool:
+    """Adds the offset of every clock that shares operations with `root`, nearest first; along the
+    `rest` only where nothing is left to add along the `sure`. Tells whether that was so.
+    """
+    waiting, later, needed = [root], [root], False
+    while waiting or later:
+        near, known = (sure, waiting.pop(0)) if waiting else (rest, later.pop(0))
         shared: dict[Hashable, list[_Shared]] = defaultdict(list)
-        for one in near.get(known, []):
+        for one in near.get(known, ()):
             if one.other not in found:
                 shared[one.other].append(one)
         for other, rows in shared.items():
             found[other] = _chained(found[known], rows)
             waiting.append(other)
+            later.append(other)
+            needed |= near is rest
+    return needed
 
 
 def _chained(known: Offset, shared: Sequence[_Shared]) -> Offset:

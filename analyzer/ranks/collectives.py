@@ -3,8 +3,10 @@
 Ranks issue the collectives of a group in one order. So they are joined by the group's sequence
 number where it was recorded, else by group, kind, the step they were launched in, and order. Counts
 and sizes must agree; where they do not, nothing of that step is joined and the mismatch is told: a
-shift by one would give believable waits between unrelated kernels. Whether what was joined by order
-can be one operation is checked in agreement.py. Times in ns, each on its rank's own clock.
+shift by one would give believable waits between unrelated kernels. A send is joined with the
+receive of the same source and destination by step and order alone: each rank numbers its own sends
+and receives with all its peers. Whether what was joined by order can be one operation is checked in
+agreement.py. Times in ns, each on its rank's own clock.
 """
 
 from __future__ import annotations
@@ -22,11 +24,14 @@ from analyzer.classify.tables import CollectiveRecord
 from analyzer.ranks.member import Member
 from analyzer.trace.schema import NO_ID, Int64
 
-# Every member takes part from arrival to end; a broadcast or a send can be over on one rank before
-# another arrives, so arrivals say nothing about waiting there.
+# Every member takes part from arrival to end; a broadcast can be over on one rank before another
+# arrives, so arrivals say nothing about waiting there.
 ALL_PARTICIPANT = frozenset(
     {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "dispatch", "combine"}
 )
+SEND_RECV = "send_recv"
+# Earlier than any time of a trace, with room for differences in 64 bits.
+LONG_AGO = -(2**60)
 # Uneven by nature: sizes of members differ.
 UNEVEN = frozenset({"all_to_all", "dispatch", "combine", "all_gather"})
 
@@ -41,6 +46,7 @@ class Key(NamedTuple):
     step: int | None
     sequence: int | None
     stream: str
+    ends: tuple[int, int] | None
 
 
 class _Family(NamedTuple):
@@ -50,6 +56,7 @@ class _Family(NamedTuple):
     size: int | None
     ranks: tuple[int, ...]
     by_order: bool
+    paired: bool
 
 
 @dataclass(frozen=True)
@@ -59,7 +66,8 @@ class Joined:
     `complete` says that every member of the group is here; without it the last arrival may be of a
     rank nobody recorded. `by_order` says that no sequence number told them apart; `assumed` that
     the trace names no group and all ranks of the run are taken for one. `step` is the cycle and the
-    step that the first rank launched it in, NO_ID if not known.
+    step that the first rank launched it in, NO_ID if not known. `paired` are sends with their
+    receives; their ranks are source and destination.
     """
 
     group: str
@@ -67,12 +75,23 @@ class Joined:
     complete: bool
     by_order: bool
     assumed: bool
+    paired: bool
     kind: list[str]
     nbytes: list[int | None]
     step: list[tuple[int, int]]
     records: list[list[CollectiveRecord]]
     start: Int64
     end: Int64
+
+    @property
+    def binding(self) -> Int64:
+        """Arrivals before which no other rank can leave: of a pair only the sender's, as a small
+        send is over once the network or the receiver's buffer has it.
+        """
+        if not self.paired:
+            return self.start
+        source = self.start[:, 0]
+        return np.stack([source, np.full_like(source, LONG_AGO)], axis=1)
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Joined:
         """These operations of it."""
@@ -103,6 +122,7 @@ NO_LENGTH = "recorded without a length on some rank"
 UNEQUAL = "of steps in which the ranks' counts or sizes disagree"
 ALONE = "of groups of which only one rank was recorded"
 MISSING = "of groups of which a member's record is missing"
+ONE_SIDE = "sent or received where the other side was not recorded"
 TOO_MANY = "of groups whose name more ranks use than the group has members"
 
 
@@ -114,14 +134,15 @@ def match(members: Sequence[Member], world_size: int) -> Matching:
     for key, by_rank in _by_key(members, left).items():
         count = sum(map(len, by_rank.values()))
         if len(by_rank) < 2:
-            left[ALONE] += count
+            left[ONE_SIDE if key.ends else ALONE] += count
         elif len(by_rank) > (_size(key.group, key.size) or world_size):
             left[TOO_MANY] += count
         elif not _agree(key.kind, by_rank.values()):
             left[UNEQUAL] += count
         else:
-            ranks = tuple(sorted(by_rank))
-            family = _Family(key.group, key.size, ranks, key.sequence is None)
+            ranks = key.ends or tuple(sorted(by_rank))
+            by_order, paired = key.sequence is None, key.ends is not None
+            family = _Family(key.group, key.size, ranks, by_order, paired)
             for row in zip(*(by_rank[r] for r in ranks), strict=True):
                 if any(r.end <= r.start for r in row):
                     left[NO_LENGTH] += len(row)
@@ -147,9 +168,11 @@ def _by_key(
             if r.sequence is not None
         )
         for r in member.digest.collectives:
+            ends = _ends(r, member.rank)
             # A replayed graph repeats the number it was captured with.
-            unique = r.sequence is not None and seen[r.ranks, r.group, r.kind, r.sequence] == 1
-            if r.kind not in ALL_PARTICIPANT:
+            number = None if ends else r.sequence
+            unique = number is not None and seen[r.ranks, r.group, r.kind, number] == 1
+            if r.kind not in ALL_PARTICIPANT and ends is None:
                 left[NOT_ALL] += 1
             elif r.launched is None and not unique:
                 left[NO_STEP] += 1
@@ -162,11 +185,22 @@ def _by_key(
                     size=r.group_size,
                     kind=r.kind,
                     step=None if unique else r.launched,
-                    sequence=r.sequence,
-                    stream=r.stream if not group and streams else "",
+                    sequence=number,
+                    stream=r.stream if streams and not (group or ends) else "",
+                    ends=ends,
                 )
                 found[key][member.rank].append(r)
     return found
+
+
+def _ends(record: CollectiveRecord, rank: int) -> tuple[int, int] | None:
+    """Source and destination of a send or receive of this rank; None where not recorded."""
+    if record.kind != SEND_RECV or (record.source is None and record.destination is None):
+        return None
+    # Kineto writes the other side alone.
+    source = rank if record.source is None else record.source
+    destination = rank if record.destination is None else record.destination
+    return (source, destination) if rank in (source, destination) else None
 
 
 def _twins(members: Sequence[Member]) -> set[str]:
@@ -214,9 +248,10 @@ def _joined(
     return Joined(
         group=family.group,
         ranks=list(family.ranks),
-        complete=len(family.ranks) >= (stated or world_size),
+        complete=family.paired or len(family.ranks) >= (stated or world_size),
         by_order=family.by_order,
-        assumed=not stated,
+        assumed=not stated and not family.paired,
+        paired=family.paired,
         kind=[row[0].kind for row in rows],
         nbytes=[row[0].nbytes for row in rows],
         step=steps,

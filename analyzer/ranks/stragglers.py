@@ -3,7 +3,8 @@
 The waiting of all others for the last to arrive is what that rank costs, unless it came late only
 because it had itself waited in another group: then it is what that one's last rank costs. A rank is
 late when this is worth a line and when it waits less than the others by more than the ordinary
-jitter of ranks explains (methods 1.11, 5.3). Times in ns.
+jitter of ranks explains (methods 1.11, 5.3). The stages of a pipeline wait for each other by
+design: there it must also have worked longer than its peers. Times in ns.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -26,6 +27,7 @@ from analyzer.ranks.member import Member
 from analyzer.ranks.waits import Parts, parts, split
 
 CLOCKED, CLOCK_FREE = "clocked", "clock-free"
+NO_CLOCK = "sent or received without a common clock"
 Floats = npt.NDArray[np.float64]
 
 
@@ -68,10 +70,12 @@ class Together:
 @dataclass(frozen=True)
 class _Blame:
     """Cost by rank and step, operations a rank took part in and was last in, and all exposed
-    waiting as [step, rank], NaN where a rank took part in nothing. `groups` met in these steps.
+    waiting as [step, rank], NaN where a rank took part in nothing. `groups` met in these steps;
+    `paired` says that sends and receives are among them.
     """
 
     groups: list[list[int]]
+    paired: bool
     ranks: list[int]
     steps: list[tuple[int, int]]
     cost: dict[int, Counter[tuple[int, int]]]
@@ -86,11 +90,16 @@ def join(
     """Members whose communication is split as far as it can be, and what was learned."""
     hosts = {m.rank: m.digest.meta.host for m in members}
     matching, clocks = agreeing(match(members, world_size), hosts)
+    common = clocks if clocks.aligned else None
+    method = CLOCKED if common else CLOCK_FREE
     complete = [g for g in matching.joined if g.complete]
+    if common is None:
+        # The shorter of a send and its receive may have waited, too.
+        pairs = sum(g.start.size for g in complete if g.paired)
+        matching = replace(matching, left=+(matching.left + Counter({NO_CLOCK: pairs})))
+        complete = [g for g in complete if not g.paired]
     if not complete:
         return list(members), Together(matching, clocks, None, [], [])
-    method = CLOCKED if clocks.aligned else CLOCK_FREE
-    common = clocks if clocks.aligned else None
     done, found = split(members, [parts(g, common) for g in complete])
     if common is None:
         return done, Together(matching, clocks, method, found, [])
@@ -106,12 +115,21 @@ def _blame(members: Sequence[Member], groups: Sequence[Parts], clocks: Clocks) -
     """
     used = {(m.cycle, s.index) for m in members for s in m.digest.used}
     steps = sorted(used & {step for p in groups for step in p.group.step})
-    met = [p.group.ranks for p in groups if used.intersection(p.group.step)]
-    ranks = sorted({r for group in met for r in group})
+    met = [p.group for p in groups if used.intersection(p.group.step)]
+    ranks = sorted({r for group in met for r in group.ranks})
     place = {rank: i for i, rank in enumerate(ranks)}
     row = {step: i for i, step in enumerate(steps)}
     waited = np.full((len(steps), len(ranks)), np.nan)
-    blame = _Blame(met, ranks, steps, defaultdict(Counter), Counter(), Counter(), waited)
+    blame = _Blame(
+        groups=[group.ranks for group in met],
+        paired=any(group.paired for group in met),
+        ranks=ranks,
+        steps=steps,
+        cost=defaultdict(Counter),
+        part_in=Counter(),
+        last=Counter(),
+        waited=waited,
+    )
     culprits = _culprits(groups)
     for p, part in enumerate(groups):
         told = np.where((part.wait.max(axis=1) > clocks.error_ns)[:, None], part.exposed, 0)
@@ -175,7 +193,13 @@ def _late(blame: _Blame, members: Sequence[Member], limits: Thresholds) -> list[
     found = []
     for rank, cost in blame.cost.items():
         share = sum(cost.values()) / (time * (size - 1) / size)
-        if share < limits.noise_share or not _stands_out(blame, rank, ordinary):
+        if share < limits.noise_share:
+            continue
+        lateness = _lateness(blame, rank)
+        if lateness <= _random(blame, rank, ordinary):
+            continue
+        if blame.paired and 2 * _longer(rank, table) < lateness:
+            # It waits less because it transfers more, as stages in the middle do.
             continue
         found.append(
             Late(
@@ -190,24 +214,35 @@ def _late(blame: _Blame, members: Sequence[Member], limits: Thresholds) -> list[
     return sorted(found, key=lambda f: (-f.cost_ns, f.rank))
 
 
-def _stands_out(blame: _Blame, rank: int, ordinary: float) -> bool:
-    """Whether the rank waits less than the median of those it meets by more than jitter explains.
-
-    In the mean over the steps. The largest of N ranks stays below the normal quantile of 1 -
-    _FALSE_ALARM / N standard errors; methods 1.11 has the mean of that largest, which half of all
-    healthy runs exceed.
+def _lateness(blame: _Blame, rank: int) -> float:
+    """How much less the rank waits than the median of those it meets, mean over the steps that
+    both have; 0 without any.
     """
-    mine = blame.ranks.index(rank)
-    met = {r for group in blame.groups if rank in group for r in group} - {rank}
-    others = np.nanmedian(blame.waited[:, [blame.ranks.index(r) for r in sorted(met)]], axis=1)
-    lateness = float(np.nanmean(others - blame.waited[:, mine]))
+    mine = blame.waited[:, blame.ranks.index(rank)]
+    others = blame.waited[:, [blame.ranks.index(r) for r in _met(blame, rank)]]
+    both = ~np.isnan(mine) & ~np.isnan(others).all(axis=1)
+    if not both.any():
+        return 0.0
+    return float(np.mean(np.nanmedian(others[both], axis=1) - mine[both]))
+
+
+def _random(blame: _Blame, rank: int, ordinary: float) -> float:
+    """What of lateness jitter may explain.
+
+    The largest of N ranks stays below the normal quantile of 1 - _FALSE_ALARM / N standard errors;
+    methods 1.11 has the mean of that largest, which half of all healthy runs exceed.
+    """
     steps, ranks = blame.waited.shape
     total, freedom = _jitter(blame.waited)
     variance = (total + _PRIOR * ordinary**2) / (freedom + _PRIOR)
     # Variance of the median of n others, in that of one: 1 for one, pi / 2n for many.
-    of_median = math.pi / 2 / (len(met) - 1 + math.pi / 2)
+    of_median = math.pi / 2 / (len(_met(blame, rank)) - 1 + math.pi / 2)
     quantile = NormalDist().inv_cdf(1 - _FALSE_ALARM / ranks)
-    return lateness > quantile * math.sqrt(variance * (1 + of_median) / steps)
+    return quantile * math.sqrt(variance * (1 + of_median) / steps)
+
+
+def _met(blame: _Blame, rank: int) -> list[int]:
+    return sorted({r for group in blame.groups if rank in group for r in group} - {rank})
 
 
 def _jitter(waited: Floats) -> tuple[float, int]:
@@ -235,6 +270,14 @@ def _means(members: Sequence[Member]) -> dict[int, Floats]:
     for member in members:
         rows[member.rank] += [[s.ns[c] for c in _CAUSES] for s in member.digest.used]
     return {rank: np.mean(steps, axis=0) for rank, steps in rows.items() if steps}
+
+
+def _longer(rank: int, means: dict[int, Floats]) -> float:
+    """How much longer than the median of the others the rank is at what is no communication."""
+    if rank not in means:
+        return 0.0
+    others = [float(row.sum()) for other, row in means.items() if other != rank]
+    return float(means[rank].sum()) - float(np.median(others))
 
 
 def _because(rank: int, means: dict[int, Floats]) -> list[tuple[str, float]]:

@@ -1,9 +1,10 @@
 """How much of a rank's communication is waiting, and how much transfer?
 
 A collective runs on a rank from its arrival to the common end: until the last rank has arrived it
-is waiting, from then on transfer (methods 5.2). Only what nothing hides counts in the classes, and
-where operations overlap on a rank the transfer of one outweighs the waiting of another. Times in
-ns, each on its rank's own clock.
+is waiting, from then on transfer (methods 5.2). So do a send and its receive, unless the send is
+over before the receiver arrives. Only what nothing hides counts in the classes, and where
+operations overlap on a rank the transfer of one outweighs the waiting of another. Times in ns, each
+on its rank's own clock.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 
 from analyzer.classify.classes import COMM_TRANSFER, COMM_UNSPLIT, COMM_WAIT
 from analyzer.digest import StepRecord, Strip
-from analyzer.ranks.clocks import Clocks
+from analyzer.ranks.clocks import SLACK_NS, Clocks
 from analyzer.ranks.collectives import Joined
 from analyzer.ranks.member import Member
 from analyzer.timeline.intervals import Intervals, union
@@ -69,6 +70,10 @@ def parts(group: Joined, clocks: Clocks | None) -> Parts:
     arrived = arrival.max(axis=1)
     until = group.start + (arrived[:, None] - arrival)
     turn = np.minimum(until, group.end)
+    if group.paired:
+        # Buffered: the sender had not to wait for a receiver that comes well after its end.
+        early = until - group.end > max(SLACK_NS, clocks.error_ns)
+        turn = np.where(early, group.start, turn)
     return Parts(group, turn, none, arrival.argmax(axis=1), arrived)
 
 

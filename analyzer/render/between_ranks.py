@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analyzer.render.format import NOT_MEASURABLE, count, kind_label, percent, plural, significant
+from analyzer.render.format import (
+    NOT_MEASURABLE,
+    count,
+    kind_label,
+    percent,
+    plural,
+    shorten,
+    significant,
+)
 from analyzer.render.sentences import scale_of
 from analyzer.report.document import LateRank, Report, Strip
 
@@ -102,6 +110,39 @@ def no_groups(report: Report) -> str:
     if any(row.group or row.group_size for row in report.collectives):
         return "No process group was recognised."
     return "None: these traces do not say which ranks a collective joins."
+
+
+def levels(report: Report) -> str:
+    """The three levels of parallelism: inside a GPU, inside a node, between nodes; empty where
+    nothing is known of any.
+    """
+    found = [_inside_gpu(report)]
+    for level, where in _LEVELS.items():
+        groups = [g for g in report.ranks.groups if g.level == level]
+        names = dict.fromkeys(_DIMENSIONS.get(g.dimension, g.dimension) for g in groups)
+        if names:
+            found.append(f"{where}: {shorten(_listed(list(names)), 120)}.")
+    return " ".join(part for part in found if part)
+
+
+_DIMENSIONS = {"sharded-data": "sharded data", "unknown": "groups of no recognised dimension"}
+_LEVELS = {
+    "node": "Inside a node",
+    "nodes": "Between nodes",
+    "unknown": "Inside a node or between nodes, which is not recorded",
+}
+
+
+def _inside_gpu(report: Report) -> str:
+    facts = report.ranks
+    if facts.occupancy is None:
+        reason = facts.occupancy_reason
+        return f"Inside a GPU: occupancy {shorten(reason, 200)}." if reason else ""
+    return (
+        f"Inside a GPU: computing kernels hold {percent(facts.occupancy)} of the threads it has "
+        "room for, by the profiler's estimate and weighted by their time; more is not faster in "
+        "itself."
+    )
 
 
 def no_efficiencies(report: Report) -> str:

@@ -64,6 +64,8 @@ class Ranks(Part, frozen=True, kw_only=True):
     `method` is clocked, clock-free or null; `joined_share` the part of collectives that could be
     joined over ranks. `pop` are the efficiencies of the POP methodology and of its device branch,
     `pop_loss` the share of each in its product's loss, `pop_reason` why some are null or partial.
+    `occupancy` is the part of a GPU's threads (0 to 1) that computing kernels hold as the profiler
+    estimates it, weighted by time, or null with `occupancy_reason`; high is not efficient.
     """
 
     late: list[LateRank]
@@ -76,6 +78,8 @@ class Ranks(Part, frozen=True, kw_only=True):
     strips: list[Strip] = msgspec.field(default_factory=list)
     pop_loss: dict[str, float] = msgspec.field(default_factory=dict)
     pop_reason: str = ""
+    occupancy: float | None = None
+    occupancy_reason: str = ""
 
 
 class Collective(Part, frozen=True, kw_only=True):

@@ -26,6 +26,7 @@ NOTHING_JOINED = (
     "not measurable: no collective could be joined over the ranks, so waiting and transfer cannot "
     "be told apart and no late rank can be named"
 )
+NO_OCCUPANCY = "not measurable: the traces hold no estimate of it"
 NO_COMMON_CLOCK = (
     "The ranks' clocks contradict each other, so a collective's shortest duration is taken for its "
     "transfer and no late rank is named."
@@ -36,6 +37,7 @@ def ranks(job: Job, view: View, groups: Sequence[Group]) -> doc.Ranks:
     """Late ranks, clocks, groups and strips; `reason` where waiting is not measurable."""
     together, factors = job.together, efficiencies(job)
     residual = together.clocks.residual_ns
+    occupancy = _occupancy(job)
     return doc.Ranks(
         late=[
             doc.LateRank(
@@ -60,7 +62,17 @@ def ranks(job: Job, view: View, groups: Sequence[Group]) -> doc.Ranks:
         strips=_strips(job),
         pop_loss=factors.loss,
         pop_reason=factors.reason,
+        occupancy=occupancy,
+        occupancy_reason=NO_OCCUPANCY if occupancy is None else "",
     )
+
+
+def _occupancy(job: Job) -> float | None:
+    """Mean over the ranks that have an estimate, weighted by the time of their kernels."""
+    facts = [m.digest.evidence.kernels for m in job.members]
+    known = [(k.occupancy, k.ns) for k in facts if k.occupancy is not None]
+    time = sum(ns for _, ns in known)
+    return sum(part * ns for part, ns in known) / time if time else None
 
 
 def _group(group: Group) -> doc.ProcessGroup:

@@ -29,7 +29,7 @@ from analyzer.trace.schema import (
 LAST_DEVICE_KIND = int(Kind.MEMSET)
 
 _HOST = (np.int64, np.int64, np.int8, np.int32, np.int32, np.int64)
-_DEVICE = (np.int64, np.int64, np.int8, np.int32, np.int32, np.int32, np.int64, np.int64)
+_DEVICE = (np.int64, np.int64, np.int8, np.int32, np.int32, np.int32, np.int64, np.int64, np.int8)
 _LARGEST_INT32 = 2**31 - 1
 _LARGEST_INT64 = 2**63 - 1
 
@@ -67,6 +67,9 @@ class Arguments(Protocol):
     ranks: Any
     dtype: Any
     sequence: Any
+    source: Any
+    destination: Any
+    occupancy: Any
 
 
 class Columns:
@@ -91,6 +94,7 @@ class Columns:
         self._gpu: list[Any] = []
         self._device_link: list[Any] = []
         self._nbytes: list[Any] = []
+        self._occupancy: list[Any] = []
         self._said: list[tuple[int, CollectiveArgs]] = []
 
     def add_host(self, events: list[Any]) -> None:
@@ -115,6 +119,7 @@ class Columns:
         self._device_link += [a.connection if a.correlation == NO_ID else a.correlation
                               for a in args]  # fmt: skip
         self._nbytes += [a.nbytes for a in args]
+        self._occupancy += [a.occupancy for a in args]
         self._said += [(row, _collective(a)) for row, a in enumerate(args, at)
                        if a.collective is not None]  # fmt: skip
 
@@ -123,7 +128,8 @@ class Columns:
         on_device = kind <= LAST_DEVICE_KIND
         host = _ids(self._host_name), _ids(self._thread), integers(self._host_link)
         device = (_ids(self._device_name), _ids(self._stream), _gpus(self._gpu),
-                  integers(self._device_link), integers(self._nbytes))  # fmt: skip
+                  integers(self._device_link), integers(self._nbytes),
+                  _percentages(self._occupancy))  # fmt: skip
         for mine, table, gathered in (
             (~on_device, self._host, host),
             (on_device, self._device, device),
@@ -208,6 +214,11 @@ def _gpus(values: list[Any]) -> npt.NDArray[np.int32]:
     return np.where(numbers > _LARGEST_INT32, NO_ID, numbers).astype(np.int32)
 
 
+def _percentages(values: list[Any]) -> Int8:
+    numbers = integers(values)
+    return np.where(numbers > 100, NO_ID, numbers).astype(np.int8)
+
+
 def integers(values: list[Any]) -> Int64:
     """Values as int64; negative (ROCm writes -1 for "no link") and foreign ones are NO_ID."""
     try:
@@ -239,4 +250,6 @@ def _collective(args: Arguments) -> CollectiveArgs:
         in_elements=count(args.in_elements),
         out_elements=count(args.out_elements),
         sequence=count(args.sequence),
+        source=count(args.source),
+        destination=count(args.destination),
     )

@@ -36,7 +36,8 @@ class Args(msgspec.Struct, gc=False, rename={"stream_id": "Stream Id", "queue": 
     "connection": "connection_id", "task": "Task Type", "nbytes": "bytes",
     "collective": "Collective name", "in_elements": "In msg nelems",
     "out_elements": "Out msg nelems", "group_size": "Group size", "group": "Process Group Name",
-    "ranks": "Process Group Ranks", "sequence": "Seq"}):  # fmt: skip
+    "ranks": "Process Group Ranks", "sequence": "Seq", "source": "Src Rank",
+    "destination": "Dst Rank", "occupancy": "est. achieved occupancy %"}):  # fmt: skip
     """The arguments the analysis needs; types differ between exporters, so most are accepted."""
 
     correlation: Any = NO_ID
@@ -55,6 +56,9 @@ class Args(msgspec.Struct, gc=False, rename={"stream_id": "Stream Id", "queue": 
     ranks: Any = None
     dtype: Any = None
     sequence: Any = None
+    source: Any = None
+    destination: Any = None
+    occupancy: Any = NO_ID
 
 
 _NO_ARGS = Args()

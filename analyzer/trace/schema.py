@@ -41,7 +41,10 @@ DEVICE_KINDS = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
 
 @dataclass(frozen=True)
 class DeviceEvents:
-    """Kernels, copies, sets. `correlation` is NO_ID without a launch record, `nbytes` likewise."""
+    """Kernels, copies, sets. `correlation` is NO_ID without a launch record, `nbytes` likewise.
+
+    `occupancy` is the exporter's estimate in percent, NO_ID where it gives none.
+    """
 
     ts: Int64
     dur: Int64
@@ -51,6 +54,7 @@ class DeviceEvents:
     device: Int32
     correlation: Int64
     nbytes: Int64
+    occupancy: Int8
 
     def __len__(self) -> int:
         return len(self.ts)
@@ -87,7 +91,10 @@ class HostEvents:
 
 @dataclass(frozen=True)
 class CollectiveArgs:
-    """What the profiler wrote beside a collective kernel; None where this version does not."""
+    """What the profiler wrote beside a collective kernel; None where this version does not.
+
+    A send carries the rank it goes to, a receive the one it comes from, both of the whole run.
+    """
 
     collective: str
     group: str
@@ -97,6 +104,8 @@ class CollectiveArgs:
     in_elements: int | None
     out_elements: int | None
     sequence: int | None
+    source: int | None = None
+    destination: int | None = None
 
 
 @dataclass(frozen=True)

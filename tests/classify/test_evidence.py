@@ -12,6 +12,7 @@ from analyzer.classify.evidence import Evidence, Named
 
 LOADER = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 GEMM = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_nn"
+NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 SGEMM = "ampere_sgemm_128x64_nn"
 ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>()"
 
@@ -60,6 +61,28 @@ def test_tiny_is_under_ten_microseconds(tmp_path: Path) -> None:
     scene = trace().kernel("a", 0, "9.999").kernel("b", 10, 20).kernel("c", 20, 23)
     kernels = facts(scene, tmp_path).kernels
     assert (kernels.tiny_count, kernels.tiny_ns) == (2, 12_999)
+
+
+def occupied(percent: int) -> dict[str, int]:
+    return {"est. achieved occupancy %": percent}
+
+
+def test_occupancy_is_weighted_by_time_over_the_computing_kernels_that_have_it(
+    tmp_path: Path,
+) -> None:
+    scene = trace().kernel("a", 0, 300, args=occupied(50)).kernel("b", 300, 400, args=occupied(10))
+    scene.kernel("untold", 400, 900).kernel(NCCL, 900, 990, stream=20, args=occupied(90))
+    assert facts(scene, tmp_path).kernels.occupancy == 0.4
+
+
+def test_occupancy_is_of_the_used_steps(tmp_path: Path) -> None:
+    scene = two_steps(trace()).kernel("first", 100, 800, args=occupied(90))
+    scene.kernel("second", 1100, 1200, args=occupied(30))
+    assert facts(scene, tmp_path).kernels.occupancy == 0.3
+
+
+def test_without_an_estimate_occupancy_is_unknown(tmp_path: Path) -> None:
+    assert facts(trace().kernel("k", 0, 50), tmp_path).kernels.occupancy is None
 
 
 def test_launch_calls_and_the_time_between_them(tmp_path: Path) -> None:

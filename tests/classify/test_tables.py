@@ -122,6 +122,18 @@ def test_a_collective_without_metadata_is_known_by_its_name(tmp_path: Path) -> N
     assert (record.nbytes, record.sequence) == (None, None)
 
 
+@pytest.mark.parametrize(
+    ("name", "key", "ends"), [("send", "Dst Rank", (None, 2)), ("recv", "Src Rank", (2, None))]
+)
+def test_a_send_or_receive_carries_its_other_side(
+    name: str, key: str, ends: tuple[int | None, int | None], tmp_path: Path
+) -> None:
+    args = {"Collective name": name, "dtype": "Half", "In msg nelems": 8, key: 2}
+    record = collective(trace().kernel("ncclDevKernel_SendRecv", 0, 50, args=args), tmp_path)
+    assert (record.kind, record.nbytes) == ("send_recv", 16)
+    assert (record.source, record.destination) == ends
+
+
 def test_a_copy_between_devices_carries_its_bytes(tmp_path: Path) -> None:
     assert collective(trace().copy("PtoP", 0, 50, args={"bytes": 4096}), tmp_path).nbytes == 4096
 

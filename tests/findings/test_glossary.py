@@ -27,6 +27,7 @@ EDITS = (
         ("cause", CAUSES),
         ("edit", EDITS),
         ("method", (CLOCKED, CLOCK_FREE)),
+        ("measure", ("occupancy",)),
     ],
 )
 def test_every_id_of_a_kind_is_explained_and_no_other(kind: str, ids: tuple[str, ...]) -> None:
@@ -73,7 +74,7 @@ def test_a_cause_says_which_class_it_is_booked_under() -> None:
 def test_without_an_id_all_ids_are_listed_by_kind() -> None:
     lines = explain(None).splitlines()
     assert [line[:-1] for line in lines if line.endswith(":")] == [
-        *("class", "group", "finding", "cause", "edit", "method", "caveat"),
+        *("class", "group", "finding", "cause", "edit", "method", "measure", "caveat"),
     ]
     assert len([line for line in lines if line.startswith("  ")]) == len(entries())
 

@@ -51,6 +51,34 @@ def test_without_a_split_only_the_reason_is_given(report: Report) -> None:
     assert between_ranks.lead(report) == report.ranks.reason
 
 
+def test_the_three_levels_are_told_with_what_works_in_each() -> None:
+    group = example().ranks.groups[0]
+    levels = {"node": ("tensor", "tensor", "unknown"), "nodes": ("sharded-data",)}
+    groups = [
+        replace(group, dimension=name, level=level) for level in levels for name in levels[level]
+    ]
+    report = ranks_of(example(), groups=groups, occupancy=0.227)
+    assert between_ranks.levels(report) == (
+        "Inside a GPU: computing kernels hold 22.7 % of the threads it has room for, by the "
+        "profiler's estimate and weighted by their time; more is not faster in itself. "
+        "Inside a node: tensor and groups of no recognised dimension. "
+        "Between nodes: sharded data."
+    )
+
+
+def test_a_level_that_is_not_recorded_is_said_to_be() -> None:
+    group = replace(example().ranks.groups[0], dimension="pipeline", level="unknown")
+    report = ranks_of(example(), groups=[group], occupancy_reason="not measurable: no estimate")
+    assert between_ranks.levels(report) == (
+        "Inside a GPU: occupancy not measurable: no estimate. "
+        "Inside a node or between nodes, which is not recorded: pipeline."
+    )
+
+
+def test_of_levels_that_nothing_is_known_of_nothing_is_told() -> None:
+    assert between_ranks.levels(ranks_of(example(), groups=[])) == ""
+
+
 def test_a_joined_run_without_late_ranks_says_so() -> None:
     report = ranks_of(example(), late=[])
     assert between_ranks.lead(report).startswith("No rank keeps the others waiting for longer")

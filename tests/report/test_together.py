@@ -104,6 +104,23 @@ def test_the_marks_of_a_strip_tile_its_step(report: Report) -> None:
     assert sum(len(strip.marks) for strip in report.ranks.strips) <= 300
 
 
+def test_occupancy_is_weighted_by_the_time_of_the_ranks_kernels(tmp_path: Path) -> None:
+    built = [exposed(0, 2, compute=600), exposed(1, 2, compute=200)]
+    for one, percent in zip(built, (50, 10), strict=True):
+        one.events = [
+            event.replace('"context": 1', f'"context": 1, "est. achieved occupancy %": {percent}')
+            for event in one.events
+        ]
+    ranks = reported(tmp_path, {f"rank{r}.json": one for r, one in enumerate(built)}).ranks
+    assert ranks.occupancy == pytest.approx(0.4)
+    assert ranks.occupancy_reason == ""
+
+
+def test_without_an_estimate_occupancy_says_why(report: Report) -> None:
+    assert report.ranks.occupancy is None
+    assert report.ranks.occupancy_reason == "not measurable: the traces hold no estimate of it"
+
+
 def test_a_lone_rank_has_nobody_to_wait_for(tmp_path: Path) -> None:
     ranks = reported(tmp_path, {"rank0.json": exposed(0)}).ranks
     assert (ranks.method, ranks.late, ranks.clock.aligned) == (None, [], None)

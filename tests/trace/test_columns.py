@@ -91,6 +91,22 @@ def test_copies_carry_their_bytes(tmp_path: Path) -> None:
     assert found.device.nbytes.tolist() == [4096, 512, NO_ID]
 
 
+def test_kernels_carry_the_occupancy_that_the_profiler_estimates(tmp_path: Path) -> None:
+    said = ("37", "0", '"x"', "250", "-1", "100")
+    events = [kernel(str(i), args=f'{{"est. achieved occupancy %": {v}}}')
+              for i, v in enumerate(said, 1)]  # fmt: skip
+    found = one(tmp_path, ",".join([*events, kernel("9")]))
+    assert found.device.occupancy.tolist() == [37, 0, NO_ID, NO_ID, NO_ID, 100, NO_ID]
+
+
+def test_a_send_and_a_receive_carry_their_other_side(tmp_path: Path) -> None:
+    send = '{"Collective name": "send", "Dst Rank": 3}'
+    receive = '{"Collective name": "recv", "Src Rank": 0}'
+    found = one(tmp_path, ",".join(kernel(str(i), args=a) for i, a in enumerate((send, receive))))
+    ends = [(c.source, c.destination) for c in found.collectives.values()]
+    assert ends == [(None, 3), (0, None)]
+
+
 def test_what_the_profiler_wrote_beside_a_collective_is_kept_by_row(tmp_path: Path) -> None:
     made = trace(world_size=2)
     made.raw({"ph": "X", "cat": "kernel", "name": "untimed", "ts": 0, "dur": 0})
