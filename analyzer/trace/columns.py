@@ -8,6 +8,7 @@ building arrays that often would take longer than decoding.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from analyzer.trace.dialect import NOT_WORK
 from analyzer.trace.schema import (
     NO_ID,
+    Awaited,
     CollectiveArgs,
     DeviceEvents,
     HostEvents,
@@ -70,6 +72,8 @@ class Arguments(Protocol):
     source: Any
     destination: Any
     occupancy: Any
+    awaited_stream: Any
+    awaited_record: Any
 
 
 class Columns:
@@ -82,6 +86,7 @@ class Columns:
         self._host: list[list[Any]] = [[np.zeros(0, t)] for t in _HOST]
         self._device: list[list[Any]] = [[np.zeros(0, t)] for t in _DEVICE]
         self._collectives: dict[int, CollectiveArgs] = {}
+        self._waits: dict[int, tuple[Any, int]] = {}
         self._device_rows = 0
         self._begin()
 
@@ -123,6 +128,13 @@ class Columns:
         self._said += [(row, _collective(a)) for row, a in enumerate(args, at)
                        if a.collective is not None]  # fmt: skip
 
+    def add_waits(self, rows: Iterable[Arguments]) -> None:
+        """Gathers what the records of waits in one block say about their runtime calls."""
+        for args in rows:
+            # A wait of the host for a stream names it as its own stream.
+            on = args.awaited_stream if args.awaited_stream != NO_ID else args.stream
+            self._waits[_integer(args.correlation)] = on, _integer(args.awaited_record)
+
     def settle(self, ts: Int64, dur: Int64, kind: Int8, good: Bool) -> None:
         """Makes arrays of what was gathered, the `good` rows of it; times in ns, in file order."""
         on_device = kind <= LAST_DEVICE_KIND
@@ -159,6 +171,11 @@ class Columns:
             streams=[str(s) for s in self._streams.values],
             collectives={
                 int(place[r]): c for r, c in self._collectives.items() if place[r] != NO_ID
+            },
+            awaited={
+                call: Awaited(self._streams.get(on, NO_ID), record)
+                for call, (on, record) in self._waits.items()
+                if call != NO_ID
             },
         )
 

@@ -32,15 +32,15 @@ KIND_OF_CATEGORY: dict[str, Kind] = {
     "overhead": Kind.OVERHEAD,
 }
 
-# Understood, and left out of the tables: copies of host marks on device tracks, sync records (a
-# wait is not work), Python frames (most of a trace with stacks), the profiler's own frame, queue
-# marks.
-LEFT_OUT = frozenset(
+# What a wait between streams, or of the host, waited for. Newer versions write it on request.
+WAITS = frozenset({"cuda_sync", "xpu_sync"})
+
+# Understood, and left out of the tables: copies of host marks on device tracks, waits (which are
+# not work), Python frames (most of a trace with stacks), the profiler's own frame, queue marks.
+LEFT_OUT = WAITS | frozenset(
     {
         "python_function",
         "gpu_user_annotation",
-        "cuda_sync",
-        "xpu_sync",
         "cuda_event",
         "cuda_profiler_range",
         "trace",

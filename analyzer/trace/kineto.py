@@ -21,7 +21,7 @@ from analyzer.errors import UnusableInput
 from analyzer.trace import header, times
 from analyzer.trace.blocks import EventReader, Remainder, inflate
 from analyzer.trace.columns import LAST_DEVICE_KIND, Columns, Interned
-from analyzer.trace.dialect import KIND_OF_CATEGORY, LEFT_OUT, PROFILER_CATEGORIES
+from analyzer.trace.dialect import KIND_OF_CATEGORY, LEFT_OUT, PROFILER_CATEGORIES, WAITS
 from analyzer.trace.schema import NO_ID, Category, Int64, Trace, TraceMeta
 
 # Rows gathered before arrays are made of them.
@@ -37,7 +37,9 @@ class Args(msgspec.Struct, gc=False, rename={"stream_id": "Stream Id", "queue": 
     "collective": "Collective name", "in_elements": "In msg nelems",
     "out_elements": "Out msg nelems", "group_size": "Group size", "group": "Process Group Name",
     "ranks": "Process Group Ranks", "sequence": "Seq", "source": "Src Rank",
-    "destination": "Dst Rank", "occupancy": "est. achieved occupancy %"}):  # fmt: skip
+    "destination": "Dst Rank", "occupancy": "est. achieved occupancy %",
+    "awaited_stream": "wait_on_stream",
+    "awaited_record": "wait_on_cuda_event_record_corr_id"}):  # fmt: skip
     """The arguments the analysis needs; types differ between exporters, so most are accepted."""
 
     correlation: Any = NO_ID
@@ -59,6 +61,8 @@ class Args(msgspec.Struct, gc=False, rename={"stream_id": "Stream Id", "queue": 
     source: Any = None
     destination: Any = None
     occupancy: Any = NO_ID
+    awaited_stream: Any = NO_ID
+    awaited_record: Any = NO_ID
 
 
 _NO_ARGS = Args()
@@ -130,6 +134,7 @@ class _Loader:
         self._kinds: list[int] = []
         self._on_host: list[bool] = []
         self._on_device: list[bool] = []
+        self._of_wait: list[bool] = []
         self._count: list[int] = []
         self._total: list[int] = []
         self._events = 0
@@ -161,6 +166,9 @@ class _Loader:
         on_device = compress(spans, map(self._on_device.__getitem__, category))
         self._columns.add_host(list(on_host))
         self._columns.add_device(list(on_device), _NO_ARGS)
+        if any(self._of_wait):
+            waits = compress(spans, map(self._of_wait.__getitem__, category))
+            self._columns.add_waits(e.args for e in waits if e.args is not None)
         if len(self._category) >= BATCH:
             self._settle()
 
@@ -172,6 +180,7 @@ class _Loader:
             self._kinds.append(int(kind))
             self._on_device.append(0 <= kind <= LAST_DEVICE_KIND)
             self._on_host.append(kind > LAST_DEVICE_KIND)
+            self._of_wait.append(lower in WAITS)
             self._count.append(0)
             self._total.append(0)
 

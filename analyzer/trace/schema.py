@@ -109,6 +109,18 @@ class CollectiveArgs:
 
 
 @dataclass(frozen=True)
+class Awaited:
+    """What a runtime call waits for, or makes a stream wait for.
+
+    `stream` is the id of the stream waited on, `record` the correlation of the event record that
+    marks how far; NO_ID where the exporter did not know (a wait for the whole device has neither).
+    """
+
+    stream: int
+    record: int
+
+
+@dataclass(frozen=True)
 class Category:
     """Events of one category of the file: how many, and their summed length in ns."""
 
@@ -143,7 +155,9 @@ class TraceMeta:
 
 @dataclass(frozen=True)
 class Trace:
-    """One rank. `collectives` maps rows of `device` to the arguments written beside them."""
+    """One rank. `collectives` maps rows of `device` to the arguments written beside them, `awaited`
+    correlation ids of runtime calls to what they wait for; empty where that was not recorded.
+    """
 
     meta: TraceMeta
     device: DeviceEvents
@@ -152,6 +166,7 @@ class Trace:
     threads: list[tuple[str, str]]
     streams: list[str]
     collectives: dict[int, CollectiveArgs]
+    awaited: dict[int, Awaited] = field(default_factory=dict)
 
     def host_named(self, rule: Callable[[str], bool], *kinds: Kind) -> Int64:
         """Host rows of these kinds whose name fits `rule`, in order of time."""
