@@ -18,6 +18,7 @@ from analyzer.classify.breakdown import Breakdown, classify
 from analyzer.classify.classes import CLASSES, COMM_UNSPLIT
 from analyzer.classify.evidence import Evidence, gather
 from analyzer.classify.kernels import KernelRules, is_kernel_launch
+from analyzer.classify.program import Program, program
 from analyzer.classify.tables import CauseRecord, CollectiveRecord, KernelRecord
 from analyzer.config import Settings
 from analyzer.errors import UnusableInput
@@ -28,7 +29,7 @@ from analyzer.timeline.steps import Steps
 from analyzer.trace import kineto
 from analyzer.trace.schema import Kind, Trace, TraceMeta
 
-DIGEST_VERSION = 1
+DIGEST_VERSION = 2
 STRIP_BINS = 96
 
 
@@ -78,6 +79,7 @@ class RankDigest(msgspec.Struct, frozen=True, kw_only=True):
     strip: Strip | None
     evidence: Evidence
     unlinked_share: float | None
+    program: Program | None
 
     @property
     def used(self) -> list[StepRecord]:
@@ -116,6 +118,7 @@ def reduce(trace: Trace, settings: Settings) -> RankDigest:
         strip=_strip(steps, found),
         evidence=gather(trace, launches, found, rules, used, limits),
         unlinked_share=None if linked is None else 1.0 - linked,
+        program=program(trace, launches, found, steps),
     )
 
 

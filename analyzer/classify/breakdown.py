@@ -25,13 +25,19 @@ DEVICE, HOST = "device", "host"
 
 @dataclass(frozen=True)
 class Breakdown:
-    """Sets of time by class that tile [start, end), hidden communication, and idle by cause."""
+    """Sets of time by class that tile [start, end), hidden communication, and idle by cause.
+
+    `activity` and `batch` (whether it is the copy of a batch) are of each device event, `host` is
+    what the driving threads did; None without a device.
+    """
 
     timeline: str
     classes: dict[str, Intervals]
     hidden: Intervals
     causes: dict[str, Intervals]
     activity: Int8
+    batch: npt.NDArray[np.bool_]
+    host: idle.HostActivity | None
 
     def per_window(self, edges: Int64) -> Int64:
         """ns by window (rows) and class (columns, in the order of `classes.CLASSES`)."""
@@ -44,7 +50,7 @@ def classify(
     """The breakdown of [start, end); on the host timeline when no device work was recorded."""
     if not len(trace.device):
         return _host_breakdown(trace, start, end)
-    host = idle.host_activity(trace, launches)
+    host = idle.host_activity(trace, launches, limits)
     activity = activities(trace, launches, rules)
     batch = _batch_copies(trace, launches, activity, host.loader)
     found, hidden, busy = _device_classes(trace, activity, batch)
@@ -53,7 +59,7 @@ def classify(
     for cause, times in reasons.items():
         found[idle.CAUSES[cause].time_class] |= times
     inside = {c: times & span for c, times in found.items()}
-    return Breakdown(DEVICE, inside, hidden & span, reasons, activity)
+    return Breakdown(DEVICE, inside, hidden & span, reasons, activity, batch, host)
 
 
 def activities(trace: Trace, launches: Launches, rules: KernelRules) -> Int8:
@@ -166,7 +172,8 @@ def _host_breakdown(trace: Trace, start: int, end: int) -> Breakdown:
     found[classes.COMPUTE] = work - stepping
     found[classes.COMM_UNSPLIT] = comm - work
     found[classes.UNEXPLAINED] = span - joined(list(found.values()))
-    return Breakdown(HOST, found, comm & work, {}, np.zeros(0, np.int8))
+    none = np.zeros(0, np.int8)
+    return Breakdown(HOST, found, comm & work, {}, none, none.astype(np.bool_), None)
 
 
 def _is_work(name: str) -> bool:

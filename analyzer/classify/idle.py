@@ -62,7 +62,9 @@ class Gaps:
 
 @dataclass(frozen=True)
 class HostActivity:
-    """What the driving threads were doing, as sets of time."""
+    """What the driving threads were doing, as sets of time; `busy` includes the interpreter's own
+    time between two records.
+    """
 
     loader: Intervals
     profiler: Intervals
@@ -103,7 +105,7 @@ def causes(
     found["held_unknown"] = _set(prompt_end, end)
     found["launch_latency"] = _set(call_end[~queued], prompt_end[~queued])
     _split_queued(trace, launches, start, call_end, prompt_end, row, queued, limits, found)
-    _split_late(start, late_end, host, limits, found)
+    _split_late(start, late_end, host, found)
     found["profiler"] = idle & host.profiler
     return {
         cause: times if cause == "profiler" else times - found["profiler"]
@@ -149,11 +151,7 @@ def _follows_own_stream(trace: Trace, start: Int64, row: Int64) -> Bool:
 
 
 def _split_late(
-    start: Int64,
-    late_end: Int64,
-    host: HostActivity,
-    limits: Thresholds,
-    found: dict[str, Intervals],
+    start: Int64, late_end: Int64, host: HostActivity, found: dict[str, Intervals]
 ) -> None:
     """The late part of each gap by what the host was in, most telling first."""
     late = _set(start, late_end)
@@ -163,7 +161,7 @@ def _split_late(
     drained = _drained(start, host.blocking)
     found["sync"] = late & _set(start[drained], late_end[drained])
     late = late - found["sync"]
-    found["dispatch"] = late & host.busy.bridged(int(limits.python_gap_us * 1000))
+    found["dispatch"] = late & host.busy
     found["host_unknown"] = late - found["dispatch"]
 
 
@@ -180,7 +178,7 @@ def _set(start: Int64, end: Int64) -> Intervals:
     return union(start, end)
 
 
-def host_activity(trace: Trace, launches: Launches) -> HostActivity:
+def host_activity(trace: Trace, launches: Launches, limits: Thresholds) -> HostActivity:
     """What the threads that drive the device did; the profiler's own work counts on any thread."""
     host = trace.host
     driving = np.isin(host.thread, launches.driving)
@@ -195,18 +193,19 @@ def host_activity(trace: Trace, launches: Launches) -> HostActivity:
     loader = times(named(kernels.is_loader_event, Kind.OP, Kind.ANNOTATION))
     at_work = driving & ((host.kind == Kind.OP) | (host.kind == Kind.RUNTIME))
     at_work[named(steps.is_mark, Kind.OP)] = False
+    # The loader counts here only so that the interpreter right after it is bridged.
+    busy = times(np.flatnonzero(at_work)) | loader
     return HostActivity(
         loader=loader,
         profiler=times(host.rows(Kind.OVERHEAD)),
         allocator=times(named(kernels.is_allocator_call, Kind.RUNTIME)),
         blocking=times(named(kernels.is_blocking_call, Kind.RUNTIME))
-        | times(_blocking_copies(trace, launches)),
-        # The loader counts here only so that the interpreter right after it is bridged.
-        busy=times(np.flatnonzero(at_work)) | loader,
+        | times(blocking_copies(trace, launches)),
+        busy=busy.bridged(int(limits.python_gap_us * 1000)),
     )
 
 
-def _blocking_copies(trace: Trace, launches: Launches) -> Int64:
+def blocking_copies(trace: Trace, launches: Launches) -> Int64:
     """Host rows of the calls that copied from or to pageable memory and had to wait.
 
     cudaMemcpyAsync then blocks although its name says otherwise. A long call of another copy says

@@ -249,6 +249,8 @@ _ALLOCATOR = re.compile(
     r"|^cuMem(?:Alloc|Free|Create|Release|Map|Unmap|AddressReserve|AddressFree|SetAccess)\w*$"
     r"|^urUSM(?:\w*Alloc|Free)$|^(?:AscendCL@)?aclrt(?:Malloc|Free)\w*$"
 )
+_STREAM_WAIT = re.compile(r"^(?:cuda|hip|cu)StreamWaitEvent" + _VERSION)
+_WHOLE_DEVICE = re.compile(r"(?:Device|Ctx|Thread)Synchronize" + _VERSION)
 _GRAPH_LAUNCH = re.compile(r"^(?:cuda|hip|cu)GraphLaunch" + _VERSION)
 _KERNEL_LAUNCH = re.compile(r"Launch(?:Cooperative)?Kernel|KernelLaunch|GraphLaunch")
 _COPY_DIRECTION = re.compile(r"\b(HtoD|DtoH|DtoD|PtoP|HtoH)\b")
@@ -280,6 +282,16 @@ def is_single_process_loader(name: str) -> bool:
 def is_blocking_call(name: str) -> bool:
     """True for a runtime call that returns only when the device has finished something."""
     return _BLOCKING.search(name) is not None
+
+
+def waits_for_device(name: str) -> bool:
+    """True for a blocking call that waits for all streams of the device."""
+    return _WHOLE_DEVICE.search(name) is not None
+
+
+def is_stream_wait(name: str) -> bool:
+    """True for the call that makes work launched later on a stream wait for an event."""
+    return _STREAM_WAIT.search(name) is not None
 
 
 def is_allocator_call(name: str) -> bool:

@@ -86,7 +86,7 @@ class Columns:
         self._host: list[list[Any]] = [[np.zeros(0, t)] for t in _HOST]
         self._device: list[list[Any]] = [[np.zeros(0, t)] for t in _DEVICE]
         self._collectives: dict[int, CollectiveArgs] = {}
-        self._waits: dict[int, tuple[Any, int]] = {}
+        self._waits: dict[int, tuple[Any, int, Any]] = {}
         self._device_rows = 0
         self._begin()
 
@@ -132,8 +132,9 @@ class Columns:
         """Gathers what the records of waits in one block say about their runtime calls."""
         for args in rows:
             # A wait of the host for a stream names it as its own stream.
-            on = args.awaited_stream if args.awaited_stream != NO_ID else args.stream
-            self._waits[_integer(args.correlation)] = on, _integer(args.awaited_record)
+            on, waiter = args.awaited_stream, args.stream
+            on, waiter = (waiter, None) if on == NO_ID else (on, waiter)
+            self._waits[_integer(args.correlation)] = on, _integer(args.awaited_record), waiter
 
     def settle(self, ts: Int64, dur: Int64, kind: Int8, good: Bool) -> None:
         """Makes arrays of what was gathered, the `good` rows of it; times in ns, in file order."""
@@ -173,8 +174,10 @@ class Columns:
                 int(place[r]): c for r, c in self._collectives.items() if place[r] != NO_ID
             },
             awaited={
-                call: Awaited(self._streams.get(on, NO_ID), record)
-                for call, (on, record) in self._waits.items()
+                call: Awaited(
+                    self._streams.get(on, NO_ID), record, self._streams.get(waiter, NO_ID)
+                )
+                for call, (on, record, waiter) in self._waits.items()
                 if call != NO_ID
             },
         )

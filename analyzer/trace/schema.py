@@ -113,11 +113,13 @@ class Awaited:
     """What a runtime call waits for, or makes a stream wait for.
 
     `stream` is the id of the stream waited on, `record` the correlation of the event record that
-    marks how far; NO_ID where the exporter did not know (a wait for the whole device has neither).
+    marks how far, `waiter` the stream that waits, if it is none of the host; NO_ID where the
+    exporter did not know (a wait for the whole device has none of them).
     """
 
     stream: int
     record: int
+    waiter: int
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,319 @@
+"""What must a replay know of one rank? Its device work, and the host's calls in order, as columns.
+
+The host is one chain of points in time over all threads that launch: the autograd thread launches
+while its caller waits for it, so what the threads did one after the other is one thread's work (the
+reading of HTA, too). A point is when a launch call starts, or when a blocking call or the loader
+returns. Times are ns; columns travel packed, a few bytes a row.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, fields
+from enum import IntEnum
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from analyzer.classify import kernels
+from analyzer.classify.breakdown import Breakdown
+from analyzer.classify.idle import blocking_copies
+from analyzer.timeline.launches import Launches, launching_ops
+from analyzer.timeline.steps import Steps
+from analyzer.trace.schema import NO_ID, Int64, Kind, Trace
+
+# More device work than this of one rank is cut to its first steps.
+MOST_WORK = 200_000
+# The value of `Host.awaited` for a call that waits for all that was launched before it.
+WHOLE_DEVICE = -2
+# Value of `Work.activity` for the copy of a batch; the others are kernels.Activity.
+BATCH = 5
+# Work that may be queued before a launch call has to wait for room.
+QUEUE = 512
+_LONG_CALL_NS = 100_000
+
+
+class Call(IntEnum):
+    """What a point of the host's chain is."""
+
+    LAUNCH = 0
+    SYNC = 1
+    LOADER = 2
+    STREAM_WAIT = 3
+
+
+@dataclass(frozen=True)
+class Work:
+    """Device work in order of start. `host` is the point that launched it, `record` its number
+    among the rank's collectives, `step` the step it was launched in; NO_ID where there is none.
+    """
+
+    ts: Int64
+    dur: Int64
+    stream: Int64
+    step: Int64
+    host: Int64
+    activity: Int64
+    record: Int64
+    name: Int64
+    op: Int64
+
+
+@dataclass(frozen=True)
+class Host:
+    """The host's points in order of `time`. Before each passed `rest` in operators, calls and the
+    interpreter, `kept` in what is neither (allocation, profiler, unrecorded), then `wait` blocked.
+
+    `awaited` is the row of Work that the point waited for, `stream` the stream that a STREAM_WAIT
+    holds back; NO_ID where the trace does not say.
+    """
+
+    time: Int64
+    kind: Int64
+    rest: Int64
+    kept: Int64
+    wait: Int64
+    thread: Int64
+    awaited: Int64
+    stream: Int64
+
+
+class Program(msgspec.Struct, frozen=True, kw_only=True):
+    """One rank, packed. `linked` is the part of the work whose launch was recorded, from the first
+    of them on (older work was launched before the recording); `whole` whether all steps are in it.
+    """
+
+    names: list[str]
+    ops: list[str]
+    linked: float
+    whole: bool
+    work: dict[str, bytes]
+    host: dict[str, bytes]
+
+    def columns(self) -> tuple[Work, Host]:
+        """The tables."""
+        return _unpacked(Work, self.work), _unpacked(Host, self.host)
+
+
+def program(trace: Trace, launches: Launches, found: Breakdown, steps: Steps) -> Program | None:
+    """The program of a rank; None without device work or when one step alone is too much."""
+    if not len(trace.device):
+        return None
+    rows = _kept_rows(steps)
+    if not len(rows):
+        return None
+    host, place = _host(trace, launches, found, rows)
+    device = trace.device
+    activity = found.activity[rows].astype(np.int64)
+    activity[found.batch[rows]] = BATCH
+    communicating = (found.activity == kernels.Activity.COMMUNICATION) | (
+        found.activity == kernels.Activity.FUSED
+    )
+    number = np.where(communicating, np.cumsum(communicating) - 1, NO_ID)
+    names, name = _names(trace, device.name[rows].astype(np.int64))
+    ops, op = _names(trace, launching_ops(trace, launches, rows))
+    work = Work(
+        ts=device.ts[rows],
+        dur=device.dur[rows],
+        stream=device.stream[rows].astype(np.int64),
+        step=steps.launched[rows],
+        host=place,
+        activity=activity,
+        record=number[rows],
+        name=name,
+        op=op,
+    )
+    return Program(
+        names=names,
+        ops=ops,
+        linked=_linked(place),
+        whole=len(rows) == len(device),
+        work=_packed(work),
+        host=_packed(host),
+    )
+
+
+def _linked(place: Int64) -> float:
+    known = place != NO_ID
+    return float(np.mean(known[int(np.argmax(known)) :])) if known.any() else 0.0
+
+
+def _kept_rows(steps: Steps) -> Int64:
+    """All device work, or that of the first steps where it is too much."""
+    launched = steps.launched
+    if len(launched) <= MOST_WORK:
+        return np.arange(len(launched))
+    fit = [i for i in steps.index if np.count_nonzero(launched <= i) <= MOST_WORK]
+    return np.flatnonzero(launched <= max(fit, default=NO_ID - 1))
+
+
+def _names(trace: Trace, ids: Int64) -> tuple[list[str], Int64]:
+    """Distinct names, and the number of each row's among them; NO_ID for none."""
+    known, number = np.unique(ids, return_inverse=True)
+    shift = int(len(known) > 0 and known[0] == NO_ID)
+    return [trace.names[i][:200] for i in known[shift:].tolist()], (number - shift)
+
+
+@dataclass(frozen=True)
+class _Points:
+    """Points before they are in order; `row` is the host row of the call."""
+
+    row: Int64
+    start: Int64
+    end: Int64
+    kind: Int64
+
+
+def _host(trace: Trace, launches: Launches, found: Breakdown, rows: Int64) -> tuple[Host, Int64]:
+    """The chain, and per row of `rows` its launching point."""
+    assert found.host is not None
+    table, driving = trace.host, launches.driving
+    linked = launches.linked[rows]
+    calls, call_of = np.unique(launches.row[rows[linked]], return_inverse=True)
+    last = int(table.end[calls].max()) if len(calls) else 0
+    on_driving = np.isin(table.thread, driving)
+
+    def named(rule: Any) -> Int64:
+        found_rows = trace.host_named(rule, Kind.RUNTIME)
+        return found_rows[on_driving[found_rows] & (table.ts[found_rows] <= last)]
+
+    copies = np.intersect1d(blocking_copies(trace, launches), calls)
+    syncs = np.union1d(named(kernels.is_blocking_call), copies)
+    waits = np.setdiff1d(named(kernels.is_stream_wait), calls)
+    loader = found.host.loader
+    within = loader.start <= last
+    none = np.full(np.count_nonzero(within), NO_ID, np.int64)
+    points = [
+        _Points(calls, table.ts[calls], table.ts[calls] + _blocked(trace, launches, calls),
+            _of(Call.LAUNCH, len(calls))),
+        _Points(syncs, table.ts[syncs], table.end[syncs], _of(Call.SYNC, len(syncs))),
+        _Points(none, loader.start[within], loader.end[within], _of(Call.LOADER, len(none))),
+        _Points(waits, table.ts[waits], table.ts[waits], _of(Call.STREAM_WAIT, len(waits))),
+    ]  # fmt: skip
+    row, start, time, kind = (
+        np.concatenate([getattr(p, column) for p in points])
+        for column in ("row", "start", "end", "kind")
+    )
+    # A call that launches and blocks launches first.
+    order = np.lexsort((kind, time))
+    row, start, time, kind = row[order], start[order], time[order], kind[order]
+    place = np.full(len(rows), NO_ID, np.int64)
+    position = np.empty(len(order), np.int64)
+    position[order] = np.arange(len(order))
+    place[linked] = position[call_of]
+    before = np.concatenate([time[:1], time[:-1]])
+    called = np.maximum(start, before)
+    passed = called - before
+    kept = _not_launching(found, before, called)
+    thread = np.append(table.thread, NO_ID)[row]
+    awaited, stream = _awaited(trace, launches, row, kind, rows)
+    host = Host(
+        time=time,
+        kind=kind,
+        rest=passed - kept,
+        kept=kept,
+        wait=np.maximum(time - called, 0),
+        thread=thread,
+        awaited=awaited,
+        stream=stream,
+    )
+    return host, place
+
+
+def _of(kind: Call, count: int) -> Int64:
+    return np.full(count, kind, np.int64)
+
+
+def _blocked(trace: Trace, launches: Launches, calls: Int64) -> Int64:
+    """ns that each launch call waited for room in the queue: long calls behind much queued work."""
+    table = trace.host
+    length = table.dur[calls]
+    if not len(calls):
+        return length
+    launched = np.sort(launches.start[launches.linked])
+    queued = np.searchsorted(launched, table.ts[calls]) - np.searchsorted(
+        np.sort(trace.device.end[launches.linked]), table.ts[calls]
+    )
+    typical = int(np.median(length))
+    waited = (queued >= QUEUE) & (length > max(_LONG_CALL_NS, 10 * typical))
+    return np.where(waited, length - typical, 0)
+
+
+def _not_launching(found: Breakdown, start: Int64, end: Int64) -> Int64:
+    """ns of [start, end) in which the host neither launched nor prepared to: allocation, the
+    profiler's own work, and stretches without any record.
+    """
+    assert found.host is not None
+    other = found.host.allocator | found.host.profiler
+    recorded = found.host.busy - other
+    return (end - start) - recorded.inside(start, end)
+
+
+def _awaited(
+    trace: Trace, launches: Launches, row: Int64, kind: Int64, rows: Int64
+) -> tuple[Int64, Int64]:
+    """Per point the row of work it waits for, and the stream that it holds back."""
+    table = trace.host
+    awaited = np.full(len(row), NO_ID, np.int64)
+    stream = np.full(len(row), NO_ID, np.int64)
+    whole = np.array([kernels.waits_for_device(n) for n in trace.names], np.bool_)
+    own = {int(call): i for i, call in enumerate(launches.row[rows].tolist()) if call != NO_ID}
+    queues = _Queues(trace, launches, rows)
+    record_at = _starts(trace, {said.record for said in trace.awaited.values()})
+    for i in np.flatnonzero((kind == Call.SYNC) | (kind == Call.STREAM_WAIT)).tolist():
+        call = int(row[i])
+        said = trace.awaited.get(int(table.correlation[call]))
+        if call in own:
+            awaited[i] = own[call]
+        elif said is not None and said.stream != NO_ID:
+            until = record_at.get(said.record, int(table.ts[call]))
+            awaited[i] = queues.last(said.stream, until)
+            stream[i] = said.waiter
+        elif whole[table.name[call]]:
+            awaited[i] = WHOLE_DEVICE
+    return awaited, stream
+
+
+def _starts(trace: Trace, ids: set[int]) -> dict[int, int]:
+    """Start of the runtime calls of these correlation ids, ns."""
+    table = trace.host
+    rows = np.flatnonzero(np.isin(table.correlation, list(ids - {NO_ID})))
+    return dict(zip(table.correlation[rows].tolist(), table.ts[rows].tolist(), strict=True))
+
+
+class _Queues:
+    """What each stream had been given when."""
+
+    def __init__(self, trace: Trace, launches: Launches, rows: Int64) -> None:
+        start = np.where(launches.linked[rows], launches.start[rows], trace.device.ts[rows])
+        self._start: dict[int, Int64] = {}
+        self._row: dict[int, Int64] = {}
+        for stream in range(len(trace.streams)):
+            mine = np.flatnonzero(trace.device.stream[rows] == stream)
+            order = mine[np.argsort(start[mine], kind="stable")]
+            self._start[stream], self._row[stream] = start[order], order
+
+    def last(self, stream: int, instant: int) -> int:
+        """The last work launched on a stream up to an instant; NO_ID without any."""
+        place = int(np.searchsorted(self._start[stream], instant, side="right")) - 1
+        return int(self._row[stream][place]) if place >= 0 else NO_ID
+
+
+def _packed(table: Work | Host) -> dict[str, bytes]:
+    """Each column as the differences of its values, deflated."""
+    packed = {}
+    for field in fields(table):
+        steps = np.diff(getattr(table, field.name).astype(np.int64), prepend=0)
+        # Bytes of equal weight side by side: most of the upper ones are zeros.
+        planes = steps.view(np.uint8).reshape(-1, 8).T
+        packed[field.name] = zlib.compress(planes.tobytes(), 1)
+    return packed
+
+
+def _unpacked(table: type[Any], packed: dict[str, bytes]) -> Any:
+    columns = {}
+    for name, data in packed.items():
+        planes = np.frombuffer(zlib.decompress(data), np.uint8).reshape(8, -1)
+        columns[name] = np.cumsum(np.ascontiguousarray(planes.T).view(np.int64)[:, 0])
+    return table(**columns)
