@@ -31,6 +31,9 @@ WHOLE_DEVICE = -2
 BATCH = 5
 # Work that may be queued before a launch call has to wait for room.
 QUEUE = 512
+# Bytes of pageable memory that a call to copy them to the device keeps and returns (CUDA runtime,
+# "API synchronization behavior").
+STAGED = 64 * 1024
 _LONG_CALL_NS = 100_000
 
 
@@ -179,6 +182,7 @@ def _host(trace: Trace, launches: Launches, found: Breakdown, rows: Int64) -> tu
         return found_rows[on_driving[found_rows] & (table.ts[found_rows] <= last)]
 
     copies = np.intersect1d(blocking_copies(trace, launches), calls)
+    copies = np.setdiff1d(copies, launches.row[_staged(trace)])
     syncs = np.union1d(named(kernels.is_blocking_call), copies)
     waits = np.setdiff1d(named(kernels.is_stream_wait), calls)
     loader = found.host.loader
@@ -219,6 +223,13 @@ def _host(trace: Trace, launches: Launches, found: Breakdown, rows: Int64) -> tu
         stream=stream,
     )
     return host, place
+
+
+def _staged(trace: Trace) -> Int64:
+    """Copies to the device that are small enough for the driver to keep: their call never waits."""
+    device = trace.device
+    to_device = np.array([kernels.copy_direction(n) == "HtoD" for n in trace.names])[device.name]
+    return np.flatnonzero(to_device & (device.nbytes != NO_ID) & (device.nbytes <= STAGED))
 
 
 def _of(kind: Call, count: int) -> Int64:

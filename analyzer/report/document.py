@@ -20,6 +20,15 @@ from analyzer.report.ranks import LateRank as LateRank
 from analyzer.report.ranks import ProcessGroup as ProcessGroup
 from analyzer.report.ranks import Ranks as Ranks
 from analyzer.report.ranks import Strip as Strip
+from analyzer.report.whatif import After as After
+from analyzer.report.whatif import CriticalPath as CriticalPath
+from analyzer.report.whatif import Edit as Edit
+from analyzer.report.whatif import Interaction as Interaction
+from analyzer.report.whatif import PathClass as PathClass
+from analyzer.report.whatif import PathPlace as PathPlace
+from analyzer.report.whatif import PathRank as PathRank
+from analyzer.report.whatif import Turn as Turn
+from analyzer.report.whatif import WhatIf as WhatIf
 
 SCHEMA_VERSION = 1
 
@@ -214,27 +223,6 @@ class Scaling(Part, frozen=True, kw_only=True):
     predict: list[Prediction]
     duration: Duration | None = None
     limit: Limit | None = None
-    reason: str = ""
-
-
-class Edit(Part, frozen=True, kw_only=True):
-    """One what-if: step time and speedup when it is done, from replay or from shares."""
-
-    id: str
-    step_ms: float | None
-    speedup: float | None
-    lo: float | None = None
-    hi: float | None = None
-    curve: list[tuple[float, float]] = msgspec.field(default_factory=list)
-    reason: str = ""
-
-
-class WhatIf(Part, frozen=True, kw_only=True):
-    """All edits. basis: "replay" or "share"; `reason` says why there is no error or interval."""
-
-    basis: str
-    replay_error: float | None
-    edits: list[Edit]
     reason: str = ""
 
 

@@ -130,7 +130,9 @@ def _gaps(work: Work, ready: Int64, free: Int64, previous: Int64) -> Int64:
     gap = np.where(follows, work.ts - np.where(follows, free, 0), 0)
     queued = follows & (ready <= free) & (gap >= 0) & (gap <= _QUEUE_GAP_NS)
     usual = int(gap[queued].mean()) if queued.any() else 0
-    return np.where(gap < 0, gap, np.where(follows, usual, 0))
+    # Work launched before the recording starts when it did.
+    as_recorded = (gap < 0) | (work.host == NO_ID)
+    return np.where(as_recorded, gap, np.where(follows, usual, 0))
 
 
 class _Waits:
@@ -291,7 +293,8 @@ def _awaited(
         said, time = int(host.awaited[point]), int(host.time[point])
         blocked = int(host.wait[point]) > BLOCKED_NS
         if said >= 0:
-            rows = [said]
+            # The driver keeps a small copy's bytes and returns before the copy is made.
+            rows = [said] if end[said] <= time + HOST_TOLERANCE_NS else []
         else:
             rows = _over_by(work, lane, end, point, time)
             newest = _newest(work, point)
