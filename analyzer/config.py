@@ -116,6 +116,14 @@ class Thresholds:
         + "launch latency and stream waits end within this; 10 times HTA's outlier of 100 us",
     )
 
+    # How far a replay can be trusted
+    replay_fair_share: float = _threshold(
+        0.05, "dPRO and Lumos, mean error of a replay below 5 % of the step"
+    )
+    replay_poor_share: float = _threshold(
+        0.10, _FIELD + "a replay further off the recorded step is not used"
+    )
+
     # How far the recording itself can be trusted
     profiler_overhead_share: float = _threshold(
         0.05, _FIELD + "part of the step spent in the profiler's own work"

@@ -34,7 +34,6 @@ QUEUE = 512
 # Bytes of pageable memory that a call to copy them to the device keeps and returns (CUDA runtime,
 # "API synchronization behavior").
 STAGED = 64 * 1024
-_LONG_CALL_NS = 100_000
 
 
 class Call(IntEnum):
@@ -66,7 +65,8 @@ class Work:
 @dataclass(frozen=True)
 class Host:
     """The host's points in order of `time`. Before each passed `rest` in operators, calls and the
-    interpreter, `kept` in what is neither (allocation, profiler, unrecorded), then `wait` blocked.
+    interpreter, `other` in allocation calls or the profiler, `unknown` without any record, and then
+    `wait` blocked.
 
     `awaited` is the row of Work that the point waited for, `stream` the stream that a STREAM_WAIT
     holds back; NO_ID where the trace does not say.
@@ -75,7 +75,8 @@ class Host:
     time: Int64
     kind: Int64
     rest: Int64
-    kept: Int64
+    other: Int64
+    unknown: Int64
     wait: Int64
     thread: Int64
     awaited: Int64
@@ -208,15 +209,17 @@ def _host(trace: Trace, launches: Launches, found: Breakdown, rows: Int64) -> tu
     place[linked] = position[call_of]
     before = np.concatenate([time[:1], time[:-1]])
     called = np.maximum(start, before)
-    passed = called - before
-    kept = _not_launching(found, before, called)
+    idle = found.host.allocator | found.host.profiler
+    other = idle.inside(before, called)
+    rest = (found.host.busy - idle).inside(before, called)
     thread = np.append(table.thread, NO_ID)[row]
     awaited, stream = _awaited(trace, launches, row, kind, rows)
     host = Host(
         time=time,
         kind=kind,
-        rest=passed - kept,
-        kept=kept,
+        rest=rest,
+        other=other,
+        unknown=called - before - rest - other,
         wait=np.maximum(time - called, 0),
         thread=thread,
         awaited=awaited,
@@ -237,28 +240,17 @@ def _of(kind: Call, count: int) -> Int64:
 
 
 def _blocked(trace: Trace, launches: Launches, calls: Int64) -> Int64:
-    """ns that each launch call waited for room in the queue: long calls behind much queued work."""
+    """ns that each launch call waited for room in the queue: behind much queued work, what it took
+    beyond calls that had room.
+    """
     table = trace.host
     length = table.dur[calls]
-    if not len(calls):
-        return length
-    launched = np.sort(launches.start[launches.linked])
-    queued = np.searchsorted(launched, table.ts[calls]) - np.searchsorted(
-        np.sort(trace.device.end[launches.linked]), table.ts[calls]
-    )
-    typical = int(np.median(length))
-    waited = (queued >= QUEUE) & (length > max(_LONG_CALL_NS, 10 * typical))
-    return np.where(waited, length - typical, 0)
-
-
-def _not_launching(found: Breakdown, start: Int64, end: Int64) -> Int64:
-    """ns of [start, end) in which the host neither launched nor prepared to: allocation, the
-    profiler's own work, and stretches without any record.
-    """
-    assert found.host is not None
-    other = found.host.allocator | found.host.profiler
-    recorded = found.host.busy - other
-    return (end - start) - recorded.inside(start, end)
+    start, end = launches.start[launches.linked], trace.device.end[launches.linked]
+    queued = np.searchsorted(np.sort(start), table.ts[calls])
+    queued -= np.searchsorted(np.sort(end), table.ts[calls])
+    room = length[queued < QUEUE]
+    usual = int(np.median(room)) if len(room) else int(length.min(initial=0))
+    return np.where((queued >= QUEUE) & (length > 3 * usual), length - usual, 0)
 
 
 def _awaited(

@@ -1,6 +1,7 @@
-"""What should be attacked first? Findings by what a fix is worth at most, and the first sentence.
+"""What should be attacked first? Findings by the gain of their fix, and the first sentence.
 
-For now the order is by shares: 1/(1 - share) is the most a fix can give, not what it will give.
+Where the run could not be replayed the order is by shares: 1/(1 - share) is the most a fix can
+give, not what it will give.
 """
 
 from __future__ import annotations
@@ -16,16 +17,35 @@ from analyzer.findings.detectors import CATALOGUE
 from analyzer.findings.finding import Finding, Passed, View, multiple, percent, sentences
 from analyzer.findings.working import work_kinds
 from analyzer.ranks.pool import Job
-from analyzer.scaling.serial import Setting, fixed
+from analyzer.scaling.serial import Remaining, Setting, fixed
+from analyzer.whatif.study import Gain, Study, faster
 
 MOST_FINDINGS = 8
 
+# Findings whose fix is not all of a public edit, or of none: the study's own edit for them.
+_EDIT_OF = {
+    "exposed-communication": "transfer",
+    "kernel-launch": "launching",
+    "replicated-optimizer": "sharded-optimizer",
+    "exposed-copies": "copies",
+    "allocation": "allocation",
+}
+
 
 class RankedFinding(NamedTuple):
-    """A finding and the ceiling over today once it is fixed; None if unbounded or unknown."""
+    """A finding, its replayed gain (None without one), whether that is noise, and what is left of
+    the run once it is fixed; None where the finding does not tell what it removes.
+    """
 
     finding: Finding
-    ceiling_after: float | None
+    gain: Gain | None
+    noise: bool
+    after: Remaining | None
+
+    @property
+    def ceiling_after(self) -> float | None:
+        """The ceiling over today once it is fixed; None if unbounded or unknown."""
+        return None if self.after is None else self.after.ceiling_today
 
 
 @dataclass(frozen=True)
@@ -45,54 +65,88 @@ class Verdict(NamedTuple):
 
 
 def rank(
-    outcomes: Sequence[Finding | Passed], job: Job, setting: Setting, limits: Thresholds
+    outcomes: Sequence[Finding | Passed],
+    job: Job,
+    setting: Setting,
+    limits: Thresholds,
+    study: Study,
 ) -> Ranked:
-    """At most MOST_FINDINGS findings above the noise, by bound, then those that have none.
+    """At most MOST_FINDINGS findings above the noise: by the lower end of the replayed gain, then
+    those of which only a bound is known, by that, then replayed gains within noise, then the rest.
 
     Ties go by the catalogue. Being bound by computing is told only where nothing else is.
     """
     found = [f for f in outcomes if isinstance(f, Finding) and f.share >= limits.noise_share]
     others = [f for f in found if f.id != "compute-bound"]
-    place = {name: i for i, name in enumerate(CATALOGUE)}
-    ordered = sorted(
-        others or found,
-        key=lambda f: (
-            f.saved_ns is None,
-            -(f.ns if f.saved_ns is None else f.saved_ns),
-            place[f.id],
-        ),
-    )
+    rows = [_ranked(f, job, setting, limits, study) for f in others or found]
     return Ranked(
-        findings=[RankedFinding(f, _ceiling(f, job, setting)) for f in ordered[:MOST_FINDINGS]],
+        findings=sorted(rows, key=_order)[:MOST_FINDINGS],
         passed=[p.text for p in outcomes if isinstance(p, Passed)],
     )
 
 
-def _ceiling(finding: Finding, job: Job, setting: Setting) -> float | None:
-    if not finding.removes:
-        return None
-    return fixed(job.mean_ns, setting, finding.removes).ceiling_today
+_PLACE = {name: i for i, name in enumerate(CATALOGUE)}
+
+
+def _order(row: RankedFinding) -> tuple[int, float, int]:
+    finding = row.finding
+    place = _PLACE[finding.id]
+    if row.gain is not None:
+        return (2 if row.noise else 0, -row.gain.sure, place)
+    if finding.saved_ns is not None:
+        return (1, -finding.saved_ns, place)
+    return (3, -finding.ns, place)
+
+
+def _ranked(
+    finding: Finding, job: Job, setting: Setting, limits: Thresholds, study: Study
+) -> RankedFinding:
+    edit = _EDIT_OF.get(finding.id, finding.whatif)
+    gain = study.gains.get(edit) if edit else None
+    if gain is not None:
+        after = fixed(gain.classes, setting, {})
+        return RankedFinding(finding, gain, gain.sure < study.noise(limits), after)
+    removes = finding.removes
+    return RankedFinding(
+        finding, None, False, fixed(job.mean_ns, setting, removes) if removes else None
+    )
 
 
 def verdict(ranked: Ranked, job: Job, limits: Thresholds) -> Verdict:
     """What to attack first, or that nothing stands out, or that the trace does not tell."""
     view = View(job, limits)
-    first = next((f for f, _ in ranked.findings if f.id != "compute-bound"), None)
+    rows = [row for row in ranked.findings if row.finding.id != "compute-bound"]
+    row = next((row for row in rows if not row.noise), None)
+    first = row.finding if row else None
     unexplained = job.mean_ns[UNEXPLAINED]
     dominates = job.share(unexplained) >= limits.unexplained_share
     if dominates and unexplained > (first.ns if first else 0.0):
         return Verdict(_unexplained(view, unexplained, first), None, "low")
-    if first is None:
-        return Verdict(_nothing(view), None, view.confidence())
-    worth = (
-        "what that is worth cannot be told from shares"
-        if first.speedup_bound is None
-        else f"at most {multiple(first.speedup_bound)} (share, not gain)"
-    )
+    if row is None or first is None:
+        hidden = _no_gain(view, rows[0]) if rows else ""
+        return Verdict(sentences(_nothing(view), hidden), None, view.confidence())
     text = (
-        f"{first.attack} first: {view.ms(first.ns)} of every {view.ms(job.step_ns)} step, {worth}."
+        f"{first.attack} first: {view.ms(first.ns)} of every {view.ms(job.step_ns)} step, "
+        f"{_worth(row)}."
     )
     return Verdict(sentences(text, first.why), first.id, first.confidence)
+
+
+def _worth(row: RankedFinding) -> str:
+    if row.gain is not None:
+        return f"worth {multiple(faster(row.gain.share))}"
+    if row.finding.speedup_bound is None:
+        return "what that is worth cannot be told from shares"
+    return f"at most {multiple(row.finding.speedup_bound)} (share, not gain)"
+
+
+def _no_gain(view: View, row: RankedFinding) -> str:
+    """That the largest share is no gain: without it the run waits for something else."""
+    assert row.gain is not None
+    return (
+        f"{row.finding.title}, {view.both(row.finding.ns)}, but a replay without it is only "
+        f"{percent(max(row.gain.share, 0.0))} shorter."
+    )
 
 
 # Cause of unexplained idle time -> what would explain it.

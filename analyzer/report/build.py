@@ -17,14 +17,15 @@ from analyzer.classify.idle import CAUSES
 from analyzer.config import Settings
 from analyzer.findings import detectors, ranking
 from analyzer.findings.finding import Finding, View
+from analyzer.findings.ranking import RankedFinding
 from analyzer.ranks import parallelism
 from analyzer.ranks.dimensions import TENSOR
 from analyzer.ranks.parallelism import Degree, Group
 from analyzer.ranks.pool import Job
 from analyzer.report import document as doc
-from analyzer.report import together
+from analyzer.report import together, whatifs
 from analyzer.report.caveats import caveats
-from analyzer.report.shares import NOTHING_LEFT, whatif
+from analyzer.report.shares import NOTHING_LEFT
 from analyzer.scaling.predict import OVERHEAD_GROWTH, Limit, held, predict
 from analyzer.scaling.serial import (
     NOT_BOUNDED,
@@ -37,6 +38,7 @@ from analyzer.scaling.serial import (
     serial_fraction,
 )
 from analyzer.trace import filenames
+from analyzer.whatif.study import study
 
 NS_PER_MS = 1e6
 LARGEST_PREDICTED = 1024
@@ -74,7 +76,8 @@ def build(
     sharded = sharded_optimizer(groups)
     setting = Setting(degree.n, request.mode, sharded, request.shared_loader)
     per_step = {c: job.per_step[:, i] for i, c in enumerate(CLASSES)}
-    ranked = ranking.rank(detectors.detect(job, limits), job, setting, limits)
+    replayed = study(job, limits)
+    ranked = ranking.rank(detectors.detect(job, limits), job, setting, limits, replayed)
     text, finding, confidence = ranking.verdict(ranked, job, limits)
     run = _run(job, files, request.label, parallelism.strategy(groups))
     return doc.Report(
@@ -87,8 +90,8 @@ def build(
         steps=_steps(job),
         breakdown=_breakdown(job),
         scaling=_scaling(job, serial_fraction(per_step, setting), setting, request, degree),
-        whatif=whatif(job),
-        findings=[_finding(f, ceiling, request.mode) for f, ceiling in ranked.findings],
+        whatif=whatifs.whatif(job, replayed, setting, limits),
+        findings=[_finding(row, request.mode) for row in ranked.findings],
         idle=_idle(job),
         ranks=together.ranks(job, View(job, limits), groups),
         collectives=together.collectives(job, groups, run.gpu),
@@ -271,9 +274,8 @@ def _duration(today: float | None, ceiling: Interval, limit: Limit) -> doc.Durat
     )
 
 
-def _finding(finding: Finding, ceiling_after: float | None, mode: Mode) -> doc.Finding:
-    bound = finding.speedup_bound
-    no_bound = NO_BOUND if finding.saved_ns is None else NOTHING_LEFT
+def _finding(row: RankedFinding, mode: Mode) -> doc.Finding:
+    finding, after = row.finding, row.ceiling_after
     no_ceiling = WEAK_HAS_NO_CEILING if mode == "weak" else NOT_BOUNDED
     return doc.Finding(
         id=finding.id,
@@ -281,15 +283,9 @@ def _finding(finding: Finding, ceiling_after: float | None, mode: Mode) -> doc.F
         class_=finding.time_class,
         ms=finding.ns / NS_PER_MS,
         share=finding.share,
-        gain=doc.Gain(
-            speedup=bound,
-            lo=None,
-            hi=None,
-            basis="share",
-            reason=no_bound if bound is None else A_BOUND,
-        ),
+        gain=_bound(finding) if row.gain is None else whatifs.gain(row.gain, noise=row.noise),
         whatif=finding.whatif,
-        ceiling_after=ceiling_after,
+        ceiling_after=after,
         because=finding.because,
         so=finding.so,
         check=finding.check,
@@ -298,8 +294,15 @@ def _finding(finding: Finding, ceiling_after: float | None, mode: Mode) -> doc.F
             for name, ns, count in finding.where
         ],
         confidence=finding.confidence,
-        reason="" if ceiling_after else no_ceiling if finding.removes else NO_BOUND,
+        reason="" if after else NO_BOUND if row.after is None else no_ceiling,
     )
+
+
+def _bound(finding: Finding) -> doc.Gain:
+    bound = finding.speedup_bound
+    no_bound = NO_BOUND if finding.saved_ns is None else NOTHING_LEFT
+    reason = no_bound if bound is None else A_BOUND
+    return doc.Gain(speedup=bound, lo=None, hi=None, basis="share", reason=reason)
 
 
 def _idle(job: Job) -> list[doc.IdleCause]:

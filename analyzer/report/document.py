@@ -227,7 +227,8 @@ class Scaling(Part, frozen=True, kw_only=True):
 
 
 class Gain(Part, frozen=True, kw_only=True):
-    """What fixing the finding is worth. basis "share" is an upper bound, not a gain.
+    """What fixing the finding is worth. basis "share" is an upper bound, not a gain; "replay" is
+    the gain, with its 95 % interval over the steps. `noise`: it cannot be told from noise.
 
     `reason` says why a field is null.
     """
@@ -236,6 +237,7 @@ class Gain(Part, frozen=True, kw_only=True):
     lo: float | None
     hi: float | None
     basis: str
+    noise: bool = False
     reason: str = ""
 
 

@@ -7,15 +7,12 @@ import numpy as np
 from analyzer.classify.classes import CLASSES, COMM_TRANSFER, COMM_UNSPLIT, COMM_WAIT, GROUPS
 from analyzer.ranks.pool import Job
 from analyzer.report import document as doc
+from analyzer.whatif.edits import NOT_SPLIT
+from analyzer.whatif.study import CURVE_POINTS
 
 NS_PER_MS = 1e6
-CURVE_POINTS = (0.10, 0.25, 0.50, 1.0)
 
 NOT_REPLAYED = "not measurable from shares: needs a replay of the run"
-NOT_SPLIT = (
-    "not measurable: waiting and transfer cannot be told apart, since the ranks' collectives could "
-    "not be joined"
-)
 NOTHING_LEFT = "nothing else is measured"
 
 # Edit -> the classes whose time it removes; None where only part of a class goes, or none.
@@ -31,14 +28,9 @@ EDITS: dict[str, tuple[str, ...] | None] = {
 }
 
 
-def whatif(job: Job) -> doc.WhatIf:
+def edits(job: Job) -> list[doc.Edit]:
     """Every edit, in the order of EDITS."""
-    return doc.WhatIf(
-        basis="share",
-        replay_error=None,
-        edits=[_edit(job, name, removed) for name, removed in EDITS.items()],
-        reason=NOT_REPLAYED,
-    )
+    return [_edit(job, name, removed) for name, removed in EDITS.items()]
 
 
 def _edit(job: Job, name: str, removed: tuple[str, ...] | None) -> doc.Edit:

@@ -69,7 +69,7 @@ class Dependencies:
 
 def is_comm(work: Work) -> Bool:
     """Which work communicates."""
-    return (work.activity == Activity.COMMUNICATION) | (work.activity == Activity.FUSED)
+    return np.asarray((work.activity == Activity.COMMUNICATION) | (work.activity == Activity.FUSED))
 
 
 def depend(work: Work, host: Host) -> Dependencies:
@@ -193,12 +193,8 @@ class _Waits:
                 first.setdefault(point, row)
         return first
 
-    def _next(
-        self, call: int, stream: int, launches: Int64, first: dict[int, int]
-    ) -> int | None:
-        """The work whose launch follows a wait: on its stream, or by its thread if that is unknown.
-
-        """
+    def _next(self, call: int, stream: int, launches: Int64, first: dict[int, int]) -> int | None:
+        """The work launched next on the stream that waits, or by the thread if that is unknown."""
         for point in launches[np.searchsorted(launches, call) :][:256].tolist():
             row = first[point]
             if stream != NO_ID:
@@ -242,9 +238,7 @@ class _Waits:
         for after in rows[first].tolist():
             mine = self.comm & (self.work.step == self.work.step[after])
             for lane in np.unique(self.lane[mine]).tolist():
-                before = self._last(
-                    int(self.work.host[after]), after, mine & (self.lane == lane)
-                )
+                before = self._last(int(self.work.host[after]), after, mine & (self.lane == lane))
                 if before != NO_ID:
                     yield before, after
 
@@ -283,9 +277,7 @@ class _Waits:
                 yield from pairs
 
 
-def _awaited(
-    work: Work, host: Host, lane: Int64, end: Int64
-) -> tuple[dict[int, list[int]], int]:
+def _awaited(work: Work, host: Host, lane: Int64, end: Int64) -> tuple[dict[int, list[int]], int]:
     """Rows that each blocking call waited for, and how long after their end it returns."""
     found: dict[int, list[int]] = {}
     delays = []

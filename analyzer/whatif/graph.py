@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from analyzer.classify.kernels import Activity
-from analyzer.classify.program import Call, Host, Program, Work
+from analyzer.classify.program import Host, Program, Work
 from analyzer.ranks.member import Member
 from analyzer.ranks.stragglers import Together
 from analyzer.ranks.waits import Parts
@@ -39,7 +40,7 @@ CIRCULAR = "not measurable: what waits for what contradicts itself"
 HALF = "not measurable: a collective was recorded on some of its ranks only"
 
 
-class NotReplayable(Exception):
+class NotReplayableError(Exception):
     """Why there is no graph, as a sentence's end."""
 
 
@@ -64,7 +65,7 @@ class HostRun:
 
 @dataclass(frozen=True)
 class LaneRun:
-    """Slots [first, last) of one lane; `previous` is the slot before, the first waits for `waits`."""
+    """Slots [first, last) of one lane, and the slot before; the first also waits for `waits`."""
 
     first: int
     last: int
@@ -130,7 +131,8 @@ class Graph:
     time: Floats
     kind: Int64
     rest: Floats
-    kept: Floats
+    other: Floats
+    unknown: Floats
     wait: Floats
     arrival: Floats
     returning: Floats
@@ -154,7 +156,7 @@ class _Rank:
 
 
 def graph(members: Sequence[Member], together: Together) -> Graph:
-    """The graph of a job; NotReplayable with the reason where the traces do not hold one."""
+    """The graph of a job; NotReplayableError with the reason where the traces do not hold one."""
     chosen = _chosen(members, together)
     shifts = _shifts(chosen, together)
     origin = min(_first(m) + s for m, s in zip(chosen, shifts, strict=True))
@@ -177,9 +179,9 @@ def _chosen(members: Sequence[Member], together: Together) -> list[Member]:
     programs = [m.digest.program for m in members]
     if any(p is None for p in programs):
         none = any(m.digest.timeline != "device" for m in members)
-        raise NotReplayable(NO_DEVICE if none else TOO_MUCH)
+        raise NotReplayableError(NO_DEVICE if none else TOO_MUCH)
     if any(p.linked < LEAST_LINKED for p in programs if p is not None):
-        raise NotReplayable(UNLINKED)
+        raise NotReplayableError(UNLINKED)
     ranks = sorted({m.rank for m in members})
     if len(ranks) > MOST_RANKS:
         late = [late.rank for late in together.late[: MOST_RANKS // 2]]
@@ -255,7 +257,7 @@ class _Builder:
         joined = ~np.isnan(self.transfer)
         host = {
             name: np.concatenate([getattr(x.host, name) for x in r])
-            for name in ("kind", "rest", "kept", "wait")
+            for name in ("kind", "rest", "other", "unknown", "wait")
         }
         made = Graph(
             actors=[self._actor(x) for x in r],
@@ -277,7 +279,8 @@ class _Builder:
             time=np.concatenate([x.host.time + x.shift for x in r]).astype(np.float64),
             kind=host["kind"],
             rest=host["rest"].astype(np.float64),
-            kept=host["kept"].astype(np.float64),
+            other=host["other"].astype(np.float64),
+            unknown=host["unknown"].astype(np.float64),
             wait=host["wait"].astype(np.float64),
             arrival=np.concatenate(arrivals([(x.member, x.host, x.shift) for x in r])),
             returning=np.concatenate([np.full(len(x.host.time), float(x.found.returning))
@@ -307,11 +310,10 @@ class _Builder:
 
     def _waits_of(self, rank: _Rank) -> None:
         """Edges and blocking calls of one rank, by slot and point."""
-        comm = is_comm(rank.work)
-        optimizer = rank.work.activity == Activity.OPTIMIZER
+        comm, closing = is_comm(rank.work), _closing(rank)
         slot = rank.slot
         for before, after, delay in rank.found.edges:
-            soft = bool(comm[before] and not comm[after] and not optimizer[after])
+            soft = bool(comm[before] and not comm[after] and not closing[after])
             self.waits[int(slot[after])].append(Wait(int(slot[before]), delay, soft))
         follows = rank.found.previous != NO_ID
         self.previous[slot[follows]] = slot[rank.found.previous[follows]]
@@ -363,6 +365,23 @@ class _Builder:
         return fixed
 
 
+def _closing(rank: _Rank) -> Bool:
+    """Work that may wait for communication even if all overlaps: the optimizer, and what its thread
+    launches before it after the last collective of the step (clipping, reading norms).
+    """
+    work, host = rank.work, rank.host
+    optimizer = work.activity == Activity.OPTIMIZER
+    closing = optimizer.copy()
+    comm = is_comm(work)
+    thread = np.where(work.host == NO_ID, NO_ID, host.thread[work.host])
+    for step in np.unique(work.step[optimizer]).tolist():
+        mine = work.step == step
+        last = int(work.host[mine & comm].max(initial=NO_ID))
+        updates = thread[np.flatnonzero(mine & optimizer)[0]]
+        closing |= mine & (work.host > last) & (thread == updates)
+    return np.asarray(closing)
+
+
 def _records(rank: _Rank) -> Mapping[tuple[str, int, int], int]:
     """Slot of each collective record."""
     rows = np.flatnonzero(rank.work.record != NO_ID)
@@ -407,7 +426,7 @@ class _Tasks:
     def _cut_host(self, points: slice) -> None:
         cuts = [p for p in sorted(self.built.awaited) if points.start < p < points.stop]
         edges = [points.start, *cuts, points.stop]
-        for first, last in zip(edges, edges[1:], strict=False):
+        for first, last in pairwise(edges):
             if first < last:
                 awaited = tuple(self.built.awaited.get(first, ()))
                 run = HostRun(first, last, awaited, first == points.start)
@@ -468,8 +487,5 @@ class _Tasks:
                 if not left[follower]:
                     ready.append(follower)
         if len(done) < len(self.tasks):
-            raise NotReplayable(CIRCULAR)
+            raise NotReplayableError(CIRCULAR)
         return done
-
-
-__all__ = ["Call", "Graph", "graph"]

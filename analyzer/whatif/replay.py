@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analyzer.classify.program import Call
-from analyzer.trace.schema import NO_ID, Int64
+from analyzer.trace.schema import NO_ID
 from analyzer.whatif.dependencies import BLOCKED_NS
 from analyzer.whatif.graph import Graph, HostRun, LaneRun, Meeting
 
@@ -35,7 +35,8 @@ class Inputs:
 
     dur: Floats
     rest: Floats
-    kept: Floats
+    other: Floats
+    unknown: Floats
     wait: Floats
     arrival: Floats
     latency: float = 1.0
@@ -46,7 +47,7 @@ class Inputs:
 
 def recorded(graph: Graph) -> Inputs:
     """The variant that changes nothing."""
-    return Inputs(graph.dur, graph.rest, graph.kept, graph.wait, graph.arrival)
+    return Inputs(graph.dur, graph.rest, graph.other, graph.unknown, graph.wait, graph.arrival)
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ class _Replay:
         """When each launch has reached the device."""
         launch = self.graph.launch[a:b]
         if launch.min() != NO_ID:
-            return self.host[launch] + self.latency[a:b]
+            return np.asarray(self.host[launch] + self.latency[a:b])
         known = (launch != NO_ID)[:, None]
         ready = np.where(known, self.host[launch] + self.latency[a:b], -np.inf)
         fixed = self.graph.fixed[a:b, None]
@@ -172,12 +173,14 @@ def _chain(graph: Graph, inputs: Inputs) -> Floats:
     own = np.where(blocked, np.minimum(inputs.wait, BLOCKED_NS / 4), inputs.wait)
     own[~np.isnan(inputs.arrival)] = 0.0
     own[graph.kind == Call.LAUNCH] = 0.0
-    passed = inputs.rest + inputs.kept + own
+    passed = inputs.rest + inputs.other + inputs.unknown + own
     chain = np.empty_like(passed)
     for actor in graph.actors:
         points = actor.host
         if points.start < points.stop:
-            chain[points] = np.cumsum(passed[points]) - passed[points.start] + graph.time[points.start]
+            chain[points] = (
+                np.cumsum(passed[points]) - passed[points.start] + graph.time[points.start]
+            )
     return chain
 
 
@@ -188,6 +191,3 @@ def _unknown(graph: Graph) -> npt.NDArray[np.bool_]:
         if isinstance(task, HostRun) and task.awaited:
             known[task.first] = True
     return ~known
-
-
-__all__ = ["Inputs", "Int64", "Run", "recorded", "replay"]

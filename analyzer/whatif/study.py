@@ -1,0 +1,244 @@
+"""What is each fix worth? The edits replayed on the run, alone, in part, and in turn.
+
+Gains are always of one replay against another (methods 6.3), so that the replay's own error goes
+out of them; where it is too large nothing is replayed and the shares have to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from analyzer.classify.classes import CLASSES
+from analyzer.config import Thresholds
+from analyzer.ranks.pool import Job, StepId
+from analyzer.scaling.serial import half_width
+from analyzer.whatif.account import account, worst
+from analyzer.whatif.edits import EDITS, Edit, Scene, inner, refusals, scene
+from analyzer.whatif.graph import NotReplayableError, graph
+from analyzer.whatif.measure import Stopwatch
+from analyzer.whatif.path import Path, critical_path
+from analyzer.whatif.replay import Inputs, Run, recorded, replay
+
+Floats = npt.NDArray[np.float64]
+
+CURVE_POINTS = (0.10, 0.25, 0.50, 1.0)
+# A bound, not a fix: the others say how communication could get cheaper.
+NOT_IN_TURN = frozenset({"no-communication"})
+
+
+@dataclass(frozen=True)
+class Gain:
+    """One edit: ns of each replayed step with it and without, and the step by class, ns.
+
+    `classes` is the recorded mean step, changed as the replay changes.
+    """
+
+    base: Floats
+    edited: Floats
+    classes: Mapping[str, float]
+    curve: list[tuple[float, float]]
+
+    @cached_property
+    def share(self) -> float:
+        """Part of the step that goes; negative where the edit makes it longer."""
+        return 1.0 - float(self.edited.mean() / self.base.mean())
+
+    @cached_property
+    def interval(self) -> tuple[tuple[float, float] | None, str]:
+        """95 % interval of the share over the steps, or why there is none."""
+        shares = 1.0 - self.edited / self.base
+        half, reason = half_width(shares - shares.mean())
+        return (None if half is None else (self.share - half, self.share + half)), reason
+
+    @property
+    def sure(self) -> float:
+        """The lower end of the interval, the share itself without one."""
+        ends, _ = self.interval
+        return self.share if ends is None else ends[0]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """An edit of the sequence, the part of today's step that is left after it, and its classes."""
+
+    edit: str
+    left: float
+    classes: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Together:
+    """The first two edits together: parts of the step that both gain, and beyond their sum."""
+
+    first: str
+    second: str
+    both: float
+    beyond: float
+
+
+@dataclass(frozen=True)
+class Study:
+    """What the replay says; without one `reason` says why and the rest is empty.
+
+    `refused` are edits that the traces cannot answer.
+    """
+
+    error: float | None
+    class_error: float | None
+    reason: str
+    steps: list[StepId] = field(default_factory=list)
+    ranks: list[int] = field(default_factory=list)
+    recorded_waits: bool = False
+    gains: dict[str, Gain] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    turns: list[Turn] = field(default_factory=list)
+    together: Together | None = None
+    path: Path | None = None
+
+    @property
+    def replayed(self) -> bool:
+        """Whether gains are of a replay."""
+        return not self.reason
+
+    def noise(self, limits: Thresholds) -> float:
+        """A share below this cannot be told from noise or from the replay's own error."""
+        return max(limits.noise_share, self.error or 0.0)
+
+
+def study(job: Job, limits: Thresholds) -> Study:
+    """The study of a job."""
+    try:
+        made = graph(job.members, job.together)
+    except NotReplayableError as why:
+        return Study(None, None, str(why))
+    watch = Stopwatch(made, job.members, job.steps)
+    if not watch.steps:
+        return Study(None, None, "not measurable: no used step has work in the replay")
+    return _Study(job, scene(made, job.together.late), watch, limits).result()
+
+
+class _Study:
+    """One study while it is made."""
+
+    def __init__(self, job: Job, scene: Scene, watch: Stopwatch, limits: Thresholds) -> None:
+        self.job, self.scene, self.watch, self.limits = job, scene, watch, limits
+        self.graph = scene.graph
+        self.inputs = recorded(self.graph)
+        self.run = replay(self.graph, [self.inputs])[0]
+        self.base = watch.lengths(self.run)
+        self.simulated = self._account(self.run, self.inputs)
+
+    def result(self) -> Study:
+        """Everything, as far as the replay is good enough."""
+        wall, classes = self._recorded()
+        error = float(abs(self.base.mean() / wall - 1.0))
+        class_error = worst(self.simulated, classes, CLASSES)
+        if error > self.limits.replay_poor_share:
+            reason = (
+                f"not measurable: the replay of the unchanged run is {100 * error:.1f} % off the "
+                "recorded step"
+            )
+            return Study(error, class_error, reason)
+        refused = refusals(self.job)
+        edits = {n: e for n, e in {**EDITS, **inner(self.job.size)}.items() if n not in refused}
+        gains = self._gains(edits)
+        turns, together = self._in_turn(gains)
+        return Study(
+            error=error,
+            class_error=class_error,
+            reason="",
+            steps=self.watch.steps,
+            ranks=sorted({a.rank for a in self.graph.actors}),
+            recorded_waits=any(a.recorded for a in self.graph.actors),
+            gains=gains,
+            refused=refused,
+            turns=turns,
+            together=together,
+            path=critical_path(self.graph, self.run, self.watch, self.simulated),
+        )
+
+    def _recorded(self) -> tuple[float, dict[str, float]]:
+        """Mean step and its classes as recorded, over the steps and ranks replayed."""
+        wanted, ranks = set(self.watch.steps), {a.rank for a in self.graph.actors}
+        rows = [
+            s.ns
+            for m in self.job.members
+            if m.rank in ranks
+            for s in m.digest.used
+            if StepId(m.cycle, s.index) in wanted
+        ]
+        mean = {c: float(np.mean([row[c] for row in rows])) for c in CLASSES}
+        return sum(mean.values()), mean
+
+    def _account(self, run: Run, inputs: Inputs) -> dict[str, float]:
+        return account(self.graph, run, inputs, self.watch, self.limits)
+
+    def _gains(self, edits: Mapping[str, Edit]) -> dict[str, Gain]:
+        variants = [
+            edit(self.scene, self.inputs, part) for edit in edits.values() for part in CURVE_POINTS
+        ]
+        runs = replay(self.graph, variants)
+        found = {}
+        for i, name in enumerate(edits):
+            mine = slice(i * len(CURVE_POINTS), (i + 1) * len(CURVE_POINTS))
+            lengths = [self.watch.lengths(run) for run in runs[mine]]
+            found[name] = Gain(
+                base=self.base,
+                edited=lengths[-1],
+                classes=self._after(runs[mine][-1], variants[mine][-1], lengths[-1]),
+                curve=[
+                    (part, float(self.base.mean() / each.mean()) if each.mean() else float("inf"))
+                    for part, each in zip(CURVE_POINTS, lengths, strict=True)
+                ],
+            )
+        return found
+
+    def _after(self, run: Run, inputs: Inputs, lengths: Floats) -> dict[str, float]:
+        """The recorded step by class once an edit is made: changed by what the replay changes, and
+        scaled to the share of the step that the replay leaves.
+        """
+        edited = self._account(run, inputs)
+        moved = {c: max(0.0, self.job.mean_ns[c] + edited[c] - self.simulated[c]) for c in CLASSES}
+        total = sum(moved.values())
+        left = self.job.step_ns * float(lengths.mean() / self.base.mean())
+        return {c: ns * left / total if total else 0.0 for c, ns in moved.items()}
+
+    def _in_turn(self, gains: Mapping[str, Gain]) -> tuple[list[Turn], Together | None]:
+        """The edit that gains most, then that which gains most after it, and so on."""
+        left = {n: EDITS[n] for n in EDITS if n in gains and n not in NOT_IN_TURN}
+        state, share = self.inputs, 1.0
+        turns: list[Turn] = []
+        together = None
+        while left:
+            variants = [edit(self.scene, state, 1.0) for edit in left.values()]
+            runs = replay(self.graph, variants)
+            lengths = [self.watch.lengths(run) for run in runs]
+            shares = [float(each.mean() / self.base.mean()) for each in lengths]
+            best = int(np.argmin(shares))
+            name = list(left)[best]
+            if len(turns) == 1:
+                together = _interaction(turns[0].edit, name, shares[best], gains)
+            if share - shares[best] < self.limits.noise_share:
+                break
+            turns.append(
+                Turn(name, shares[best], self._after(runs[best], variants[best], lengths[best]))
+            )
+            state, share = variants[best], shares[best]
+            del left[name]
+        return turns, together
+
+
+def _interaction(first: str, second: str, left: float, gains: Mapping[str, Gain]) -> Together:
+    """Methods 6.5: positive where both are needed, negative where both free the same time."""
+    both = 1.0 - left
+    return Together(first, second, both, both - gains[first].share - gains[second].share)
+
+
+def faster(share: float) -> float:
+    """The speedup when this part of the step goes; without end when nothing is left."""
+    return 1.0 / (1.0 - share) if share < 1.0 else float("inf")
