@@ -10,7 +10,17 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from analyzer.render import between_ranks, sentences, strips, svg
+from analyzer.render import (
+    between_ranks,
+    falls,
+    gains,
+    parts,
+    path_words,
+    sentences,
+    strips,
+    svg,
+    turns,
+)
 from analyzer.render.curve import scaling_curve
 from analyzer.render.format import StepScale, look
 from analyzer.report.document import Finding, RankRow, Report
@@ -32,6 +42,8 @@ def charts(report: Report) -> dict[str, Markup | None]:
         "curve": scaling_curve("curve", report.scaling, desc=sentences.scaling(report))
         if len(report.scaling.predict) > 1
         else None,
+        "turns": _turns(report),
+        "path": _path(report),
     }
 
 
@@ -156,10 +168,71 @@ def _idle(report: Report) -> Markup | None:
     )
 
 
+def _turns(report: Report) -> Markup | None:
+    if not report.whatif.sequence:
+        return None
+    drawn = [
+        falls.Fall(
+            turns.name(turn.edit),
+            turns.class_of(turn.edit),
+            turn.step_ms + turn.gain_ms,
+            turn.step_ms,
+        )
+        for turn in report.whatif.sequence
+    ]
+    return falls.waterfall(
+        "turns-chart",
+        drawn,
+        title="Step time as one fix follows the other",
+        desc=turns.lead(report),
+        scale=sentences.scale_of(report),
+    )
+
+
+def part_curves(report: Report) -> list[tuple[str, str, Markup]]:
+    """Heading, sentence and curve of the first findings whose what-if was replayed in parts."""
+    chosen = parts.picked(report)
+    axis = falls.levels([edit for _, edit in chosen])
+    found = []
+    for place, edit in chosen:
+        title, words = f"{place}. {turns.name(edit.id)}", parts.enough(report, edit)
+        curve = falls.part_curve(
+            f"part-{place}", edit, axis, title=f"Speedup by part removed: {title}", desc=words
+        )
+        found.append((title, words, curve))
+    return found
+
+
+def _path(report: Report) -> Markup | None:
+    path = report.whatif.path
+    if path is None or sum(item.ms for item in path.classes) <= 0:
+        return None
+    return svg.stacked_bars(
+        "path-chart",
+        [svg.Bar("critical path", {item.class_: item.ms for item in path.classes})],
+        title="The critical path by class",
+        desc=path_words.lead(report),
+        scale=sentences.scale_of(report),
+    )
+
+
 def gain_bars(findings: Sequence[Finding]) -> list[Markup]:
-    """A bar per finding, the largest share at full width."""
-    largest = max((item.share for item in findings), default=0.0)
-    return [svg.share_bar(item.class_, item.share, largest) for item in findings]
+    """A bar per finding, the largest at full width: the part of the step that a replayed fix takes
+    off, with its interval, or the share.
+    """
+    worth = [_saved(item) for item in findings]
+    largest = max((max(part, *(bounds or (0.0,))) for part, bounds in worth), default=0.0)
+    return [
+        svg.share_bar(item.class_, part, largest, bounds)
+        for item, (part, bounds) in zip(findings, worth, strict=True)
+    ]
+
+
+def _saved(item: Finding) -> tuple[float, tuple[float, float] | None]:
+    gain = item.gain
+    if gain.lo is None or gain.hi is None:
+        return gains.part(item), None
+    return gains.part(item), (gains.removed(gain.lo), gains.removed(gain.hi))
 
 
 def text_bar(mean_ms: Mapping[str, float], width: int) -> list[tuple[str, str]]:

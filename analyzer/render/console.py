@@ -14,12 +14,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from analyzer.render import between_ranks, charts, sentences
+from analyzer.render import between_ranks, charts, gains, sentences, turns
 from analyzer.render.format import (
-    NOISE,
-    NOT_MEASURABLE,
     look,
-    multiple,
     percent,
     plural,
     shorten,
@@ -89,7 +86,7 @@ def _numbers(report: Report) -> str:
 
 def _attack(console: Console, report: Report) -> None:
     listed = report.findings[:MOST_FINDINGS]
-    loud = [item for item in listed if item.share >= NOISE]
+    loud = [item for item in listed if not gains.noisy(report, item)]
     if loud:
         console.print(_table(report, loud))
     if not report.findings:
@@ -98,12 +95,14 @@ def _attack(console: Console, report: Report) -> None:
     remarks = [
         f"{shorten(item.title, 60, '...')} ({scale.ms(item.ms)}) is within noise"
         for item in listed
-        if item.share < NOISE
+        if gains.noisy(report, item)
     ]
     if len(report.findings) > len(listed):
         remarks.append(f"{plural(len(report.findings) - len(listed), 'smaller finding')} not shown")
     if report.findings and report.passed:
         remarks.append(f"{plural(len(report.passed), 'check')} passed")
+    if in_turn := turns.line(report):
+        console.print(Padding(Text(in_turn), (0, 0, 0, 5)))
     if remarks:
         console.print(Padding(Text("; ".join(remarks), "dim"), (0, 0, 0, 5)))
     for late in report.ranks.late[: between_ranks.MOST_TOLD]:
@@ -114,11 +113,10 @@ def _attack(console: Console, report: Report) -> None:
 
 def _table(report: Report, findings: list[Finding]) -> Table:
     scale = sentences.scale_of(report)
-    gain = "at most" if report.whatif.basis == "share" else "gain"
     table = Table(box=None, padding=(0, 1), header_style="dim", expand=True, pad_edge=True)
     table.add_column("#", justify="right")
     table.add_column("bottleneck", ratio=1, overflow="ellipsis")
-    for name in ("ms/step", "share", gain, "ceiling"):
+    for name in ("ms/step", "share", gains.column(report), "ceiling"):
         table.add_column(name, justify="right", no_wrap=True)
     for place, item in enumerate(findings, start=1):
         starred = sentences.lowers_ceiling(report, item)
@@ -128,7 +126,7 @@ def _table(report: Report, findings: list[Finding]) -> Table:
             Text(shorten(item.title, 60, "...")),
             scale.bare(item.ms),
             percent(item.share),
-            multiple(item.gain.speedup, NOT_MEASURABLE),
+            gains.worth(report, item.gain),
             ceiling + (f"{_GLUE}*" if starred else 2 * _GLUE),
         )
     return table
@@ -157,7 +155,7 @@ def _notes(console: Console, report: Report) -> None:
     loud.sort(key=lambda item: order.index(item.severity))
     for caveat in loud[:MOST_CAVEATS]:
         console.print(Padding(_caveat(caveat), (0, 0, 0, 2)))
-    listed = [item for item in report.findings[:MOST_FINDINGS] if item.share >= NOISE]
+    listed = [item for item in report.findings[:MOST_FINDINGS] if not gains.noisy(report, item)]
     if any(sentences.lowers_ceiling(report, item) for item in listed):
         console.print(Padding(Text(f"* {sentences.LOWERS}"), (0, 0, 0, 2)))
     if listed and report.whatif.basis == "share":

@@ -15,7 +15,17 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from analyzer.render import between_ranks, charts, rank_tables, sentences, svg
+from analyzer.render import (
+    between_ranks,
+    charts,
+    gains,
+    parts,
+    path_words,
+    rank_tables,
+    sentences,
+    svg,
+    turns,
+)
 from analyzer.render import format as form
 from analyzer.render.curve import TRUSTED
 from analyzer.render.format import StepScale
@@ -24,6 +34,14 @@ from analyzer.report.document import Report
 MOST_FINDINGS = 8
 MOST_FILES = 64
 LOUD = ("error", "warning")
+TABLES = rank_tables.TABLES | {
+    "in_turn": turns.in_turn,
+    "edits": turns.every,
+    "parts": parts.table,
+    "path_classes": path_words.classes,
+    "path_ranks": path_words.ranks,
+    "path_places": path_words.places,
+}
 # A line never ends between a number and its unit.
 _UNIT = re.compile(r"(?<=\d) (?=(%|ms|µs)(?!\w))")
 
@@ -62,6 +80,7 @@ def _environment(scale: StepScale) -> Environment:
     )
     env.filters.update(ms=scale.ms, bare=scale.bare)
     env.globals.update(look=form.look, say=sentences, between=between_ranks, scale=scale)
+    env.globals.update(gains=gains, turns=turns, path_words=path_words)
     return env
 
 
@@ -77,12 +96,9 @@ def _view(report: Report) -> dict[str, Any]:
         "report": report,
         "scaling": report.scaling,
         "findings": findings,
-        "first_noise": next(
-            (at for at, item in enumerate(findings) if item.share < form.NOISE), -1
-        ),
+        "first_noise": gains.first_noise(report, findings),
         "bars": charts.gain_bars(findings),
         "lowering": {item.id for item in findings if sentences.lowers_ceiling(report, item)},
-        "basis": lambda name: sentences.BASIS.get(name, name),
         "noise": form.NOISE,
         "wording": form.WORDING,
         "loud": sorted(
@@ -96,7 +112,8 @@ def _view(report: Report) -> dict[str, Any]:
         "dark_rules": svg.dark_rules(),
         "embedded": _embedded(report),
         "charts": charts.charts(report),
-        "tables": {name: make(report) for name, make in rank_tables.TABLES.items()},
+        "curves": charts.part_curves(report),
+        "tables": {name: make(report) for name, make in TABLES.items()},
     }
     return view | _tables(report) | _inputs(report)
 

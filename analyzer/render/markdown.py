@@ -9,21 +9,27 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from analyzer.render import between_ranks, charts, rank_tables, sentences
+from analyzer.render import (
+    between_ranks,
+    charts,
+    gains,
+    lead_numbers,
+    path_words,
+    rank_tables,
+    sentences,
+    turns,
+)
 from analyzer.render.curve import TRUSTED
 from analyzer.render.format import (
     NOT_MEASURABLE,
     StepScale,
-    clean,
     count,
     look,
     multiple,
     percent,
     plural,
-    shorten,
-    significant,
 )
-from analyzer.render.rank_tables import Grid
+from analyzer.render.github import clean_lines, escape, grid, table
 from analyzer.render.svg import shown_classes
 from analyzer.report.document import Finding, Report
 
@@ -33,23 +39,9 @@ MOST_CAVEATS = 8
 COMMENT_FINDINGS, SUMMARY_FINDINGS = 5, 10
 # The wider ones are left to the page.
 COMMENT_TABLES = ("late", "collectives", "groups", "efficiencies")
-LONGEST = 300
 # Longest text of several sentences, which are the evidence.
 SENTENCES = 2_000
 BAR = 60
-_PUNCTUATION = re.compile(r"([\\`*_\[\]|~$]|^[#+>=-])")
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-# A zero-width space after these stops GitHub from mentioning a user or linking an issue or page.
-_LIVE = re.compile(r"(@|#|://|www)")
-
-
-def escape(text: str, longest: int = LONGEST) -> str:
-    """`text` as one line of Markdown that shows exactly these characters, shortened."""
-    line = shorten(text, longest)
-    line = _PUNCTUATION.sub(r"\\\1", line)
-    for char, entity in _ENTITIES.items():
-        line = line.replace(char, entity)
-    return _LIVE.sub("\\1\u200b", line)
 
 
 def comment(report: Report, comment_id: str = "default", report_url: str | None = None) -> str:
@@ -78,49 +70,17 @@ def _fit(sections: Sequence[str], foot: str, limit: int) -> str:
         cut += 1
 
 
-def _table(head: str, rows: Sequence[Sequence[str]]) -> str:
-    columns = [name.strip() for name in head.split("|")]
-    rule = ["---" if name.startswith("<") else "--:" for name in columns]
-    names = [name.removeprefix("<") for name in columns]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (names, rule, *rows))
-
-
 def _heading(report: Report) -> str:
     return f"## {escape(report.verdict.text)}"
 
 
 def _open_part(report: Report, most: int) -> list[str]:
     return [
-        _numbers(report),
+        lead_numbers.numbers(report),
         *_caveats(report),
         _findings(report, report.findings[:most]),
         _bar(report),
     ]
-
-
-def _numbers(report: Report) -> str:
-    facts, scale, first = report.scaling, sentences.scale_of(report), sentences.headline(report)
-    wall = report.steps.wall_ms
-    lines = [
-        f"{sentences.ranks(report)}, {sentences.steps(report)}, {sentences.step_time(report)}; "
-        f"{sentences.mode(report)}. Confidence: {escape(report.verdict.confidence)}."
-    ]
-    after = first is not None and first.ceiling_after is not None
-    rows = [
-        ["step", scale.ms(wall.mean), scale.ms(wall.mean - first.ms) if first else ""],
-        ["does not scale, f (of today's step)", significant(facts.f.value), ""],
-        ["serial fraction, s (of one GPU's step)", significant(facts.s.value), ""],
-        [
-            "ceiling, times today",
-            multiple(facts.ceiling_today.value),
-            multiple(first.ceiling_after) if first and after else "",
-        ],
-        ["ceiling, times one GPU", multiple(facts.ceiling_one_gpu.value), ""],
-        ["efficiency", percent(facts.efficiency), ""],
-    ]
-    if first is None:
-        return "\n\n".join([*lines, _table("< | now", [row[:2] for row in rows])])
-    return "\n\n".join([*lines, _table("< | now | at best, the first fixed", rows)])
 
 
 def _caveats(report: Report) -> list[str]:
@@ -146,15 +106,16 @@ def _findings(report: Report, findings: Sequence[Finding]) -> str:
             escape(item.title, 120),
             scale.bare(item.ms),
             percent(item.share),
-            multiple(item.gain.speedup, NOT_MEASURABLE),
+            gains.with_interval(item.gain, gains.worth(report, item.gain))
+            + (", within noise" if gains.noisy(report, item) else ""),
             sentences.ceiling_after(item)
             + (r" \*" if sentences.lowers_ceiling(report, item) else ""),
             escape(item.confidence),
         ]
         for place, item in enumerate(findings, start=1)
     ]
-    gain = "at most" if report.whatif.basis == "share" else "gain"
-    table = _table(f"# | <bottleneck | ms/step | share | {gain} | ceiling | <confidence", rows)
+    column = gains.column(report)
+    drawn = table(f"# | <bottleneck | ms/step | share | {column} | ceiling | <confidence", rows)
     notes = [sentences.findings(report)]
     if any(sentences.lowers_ceiling(report, item) for item in findings):
         notes.append(rf"\* {sentences.LOWERS}")
@@ -163,7 +124,7 @@ def _findings(report: Report, findings: Sequence[Finding]) -> str:
         notes.append(f"{plural(hidden, 'smaller finding')} not shown.")
     if report.passed:
         notes.append(f"{plural(len(report.passed), 'check')} passed.")
-    return f"{table}\n\n{' '.join(notes)}"
+    return f"{drawn}\n\n{' '.join(notes)}"
 
 
 def _bar(report: Report) -> str:
@@ -175,14 +136,10 @@ def _bar(report: Report) -> str:
     return f"```text\n|{bar}|\n{clean_lines(key)} ms\n```"
 
 
-def clean_lines(text: str) -> str:
-    """Lines that cannot close a code fence."""
-    return "\n".join(clean(line).replace("`", "'") for line in text.splitlines())
-
-
 def _parts(report: Report) -> list[tuple[str, str]]:
     return [
         ("How to attack and confirm", _actions(report)),
+        ("If you fix them in turn", _in_turn(report)),
         ("Scaling", _scaling(report)),
         ("Where the step goes, rank by rank", _by_rank(report)),
         ("Why the device is idle", _idle(report)),
@@ -210,6 +167,18 @@ def _actions(report: Report) -> str:
     )
 
 
+def _in_turn(report: Report) -> str:
+    told = (turns.lead(report), turns.interaction(report), turns.quality(report))
+    steps = turns.in_turn(report)
+    path = [path_words.lead(report), path_words.slack(report)] if report.whatif.path else []
+    parts = (
+        " ".join(escape(words, 1000) for words in told if words),
+        grid(steps) if steps else "",
+        f"Critical path: {escape(' '.join(path), 1000)}" if path else "",
+    )
+    return "\n\n".join(part for part in parts if part)
+
+
 def _scaling(report: Report) -> str:
     facts, scale = report.scaling, sentences.scale_of(report)
     words = f"{escape(sentences.scaling(report))} {sentences.whole_run(report)}".strip()
@@ -225,7 +194,7 @@ def _scaling(report: Report) -> str:
         ]
         for row in facts.predict
     ]
-    return f"{words}\n\n{_table('GPUs | ms/step | speedup | efficiency | Amdahl', rows)}"
+    return f"{words}\n\n{table('GPUs | ms/step | speedup | efficiency | Amdahl', rows)}"
 
 
 def _by_rank(report: Report) -> str:
@@ -238,7 +207,7 @@ def _by_rank(report: Report) -> str:
     lines = [_rank_line("all ranks", parts.mean_ms, classes, scale)]
     lines += [_rank_line(label, row.ms, classes, scale) for label, row in rows]
     head = " | ".join(["<", *(escape(look(name).label) for name in classes), "step"])
-    return f"{words}\n\n{_table(head, lines)}"
+    return f"{words}\n\n{table(head, lines)}"
 
 
 def _rank_line(
@@ -252,22 +221,14 @@ def _idle(report: Report) -> str:
     scale = sentences.scale_of(report)
     rows = [[escape(item.text), scale.bare(item.ms)] for item in report.idle]
     words = escape(sentences.idle(report))
-    return f"{words}\n\n{_table('<cause | ms/step', rows)}" if rows else words
+    return f"{words}\n\n{table('<cause | ms/step', rows)}" if rows else words
 
 
 def _between_ranks(report: Report) -> str:
     told = (between_ranks.lead(report), between_ranks.clock(report))
     tables = (rank_tables.TABLES[name](report) for name in COMMENT_TABLES)
     words = " ".join(escape(part, 1000) for part in told if part)
-    return "\n\n".join([words, *(_grid(table) for table in tables if table is not None)])
-
-
-def _grid(table: Grid) -> str:
-    head = " | ".join(("<" if column.words else "") + column.name for column in table.heads)
-    drawn = _table(head, [[escape(cell) for cell in row] for row in table.rows])
-    return "\n\n".join(
-        part for part in (f"{table.caption}:", drawn, escape(table.note, 1000)) if part
-    )
+    return "\n\n".join([words, *(grid(item) for item in tables if item is not None)])
 
 
 def _kernels(report: Report) -> str:
@@ -277,7 +238,7 @@ def _kernels(report: Report) -> str:
         for item in report.kernels[:15]
     ]
     words = sentences.kernels(report)
-    return f"{words}\n\n{_table('<name | times | ms/step | share', rows)}" if rows else words
+    return f"{words}\n\n{table('<name | times | ms/step | share', rows)}" if rows else words
 
 
 def _foot(report: Report, url: str | None) -> str:

@@ -24,7 +24,6 @@ LOWERS = "This work scales: removing it lowers the ceiling but still speeds up e
 LEAST_TOLD = 0.005
 # Two ceilings nearer to each other than this are told as one.
 CLOSE = 0.97
-BASIS = {"share": "share, not gain", "replay": "replayed gain"}
 
 
 def scale_of(report: Report) -> StepScale:
@@ -127,7 +126,10 @@ def findings(report: Report) -> str:
         return f"No bottleneck with a known cause stands out. {checked}".strip()
     if report.whatif.basis == "share":
         return "Each multiple is a share, not gain: an upper bound, if nothing takes its place."
-    return "Each multiple is a replayed gain."
+    return (
+        "Each gain is replayed: the run without the cause against the run as it is; in brackets "
+        "its 95 % interval."
+    )
 
 
 def where(report: Report) -> str:

@@ -70,11 +70,13 @@ def text(x: float, y: float, words: str, *, anchor: str = "start", muted: bool =
     )
 
 
-def drawing(ident: str, title: str, desc: str, *, height: float, body: str) -> Markup:
+def drawing(
+    ident: str, title: str, desc: str, *, height: float, body: str, width: int = WIDTH
+) -> Markup:
     """The SVG element around `body`, named for screen readers; `ident` is unique in the page."""
     return Markup(
-        f'<svg role="img" aria-labelledby="{ident}-t {ident}-d" width="{WIDTH}"'
-        f' height="{number(height)}" viewBox="0 0 {WIDTH} {number(height)}"'
+        f'<svg role="img" aria-labelledby="{ident}-t {ident}-d" width="{width}"'
+        f' height="{number(height)}" viewBox="0 0 {width} {number(height)}"'
         f' font-family="system-ui, sans-serif" font-size="13">'
         f'<title id="{ident}-t">{escape(clean(title))}</title>'
         f'<desc id="{ident}-d">{escape(clean(desc))}</desc>{body}</svg>'
@@ -209,15 +211,23 @@ def step_strip(
     return drawing(ident, title, desc, height=top + tall + 26, body="".join(parts))
 
 
-def share_bar(class_id: str, share: float, largest: float) -> Markup:
-    """A thin bar for a table cell, full width at the `largest` share of the table."""
+def share_bar(
+    class_id: str, share: float, largest: float, bounds: tuple[float, float] | None = None
+) -> Markup:
+    """A thin bar for a table cell, full width at the `largest` share of the table, with a line
+    from bound to bound where there is an interval.
+    """
     item = look(class_id)
     wide = number(max(1.0, 120 * share / largest)) if largest > 0 else "1"
     name = class_id if class_id in LOOKS else "unexplained"
+    line = ""
+    if bounds is not None and largest > 0:
+        low, high = (number(min(120.0, max(0.0, 120 * part / largest))) for part in bounds)
+        line = f'<path d="M{low} 5H{high}" stroke="{INK}" stroke-width="2" class="s-ink"/>'
     return Markup(
         f'<svg role="img" aria-label="{percent(share)} of the step" width="120" height="10"'
         f' viewBox="0 0 120 10"><rect width="120" height="10" fill="{LINE}" class="b"/>'
-        f'<rect width="{wide}" height="10" fill="{item.light}" class="c-{name}"/></svg>'
+        f'<rect width="{wide}" height="10" fill="{item.light}" class="c-{name}"/>{line}</svg>'
     )
 
 

@@ -6,11 +6,19 @@ import golden_files
 import pytest
 from example import bare, example, hostile, unjoined
 from example_late import two_late
+from example_whatif import hostile_replay, replayed
 from msgspec.structs import replace
 
 from analyzer.render import console
+from analyzer.report.document import Report
 
-CASES = {"example": example, "late": two_late, "unjoined": unjoined, "bare": bare}
+CASES = {
+    "example": example,
+    "late": two_late,
+    "replayed": replayed,
+    "unjoined": unjoined,
+    "bare": bare,
+}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -19,8 +27,9 @@ def test_the_summary_reads_as_kept(name: str) -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
-def test_no_line_is_wider_than_the_terminal(width: int) -> None:
-    lines = console.render(hostile(), color=False, width=width).splitlines()
+@pytest.mark.parametrize("report", [hostile(), hostile_replay()], ids=["shares", "replay"])
+def test_no_line_is_wider_than_the_terminal(report: Report, width: int) -> None:
+    lines = console.render(report, color=False, width=width).splitlines()
     assert max(map(len, lines)) <= width
 
 
@@ -57,6 +66,26 @@ def test_the_legend_keeps_its_entries_whole() -> None:
         "I data loading 8.0",
         "L late launches 10.0 ms",
     ]
+
+
+def test_the_turns_stand_under_the_table_of_gains() -> None:
+    text = " ".join(console.render(replayed(), color=False).split())
+    assert "share gain ceiling" in text
+    assert (
+        "3.62x in turn: no communication, then no late launches, then no waiting for input: 1.45x "
+        "(100.0 to 69.0 ms)"
+    ) in text
+
+
+def test_shares_have_no_turns() -> None:
+    assert "in turn" not in console.render(example(), color=False)
+
+
+def test_a_share_among_gains_says_so_in_its_cell() -> None:
+    report = replayed()
+    share = replace(report.findings[4], gain=example().findings[0].gain, share=0.14)
+    text = console.render(replace(report, findings=[report.findings[0], share]), color=False)
+    assert "at most 1.16x" in text
 
 
 def test_at_most_three_late_ranks_are_told() -> None:

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from example import NASTY, bare, example, hostile, unjoined
 from example_late import two_late
+from example_whatif import hostile_replay, poor, replayed
 from msgspec.structs import replace
 
 from analyzer.render import console, html, markdown
@@ -47,9 +48,12 @@ class Page(HTMLParser):
 CASES = {
     "example": example,
     "late": two_late,
+    "replayed": replayed,
+    "poor": poor,
     "unjoined": unjoined,
     "bare": bare,
     "hostile": hostile,
+    "hostile-replay": hostile_replay,
 }
 
 
@@ -88,14 +92,16 @@ def test_elements_close_in_order_and_ids_are_unique(name: str) -> None:
     assert len(ids) == len(set(ids))
 
 
-def test_names_cannot_add_elements() -> None:
-    page = Page(html.render(hostile()))
+@pytest.mark.parametrize("name", ["hostile", "hostile-replay"])
+def test_names_cannot_add_elements(name: str) -> None:
+    page = Page(html.render(CASES[name]()))
     assert "img" not in {tag for tag, _ in page.tags}
     assert "</script><img src=x onerror=alert(1)>|`a`|" in page.text
 
 
-def test_no_control_or_bidirectional_character_reaches_the_page() -> None:
-    text = html.render(hostile())
+@pytest.mark.parametrize("name", ["hostile", "hostile-replay"])
+def test_no_control_or_bidirectional_character_reaches_the_page(name: str) -> None:
+    text = html.render(CASES[name]())
     assert not re.search("[\x00-\x09\x0b-\x1f\u200e\u200f\u202a-\u202e\u2066-\u2069]", text)
 
 
@@ -164,7 +170,7 @@ def test_classes_of_every_row_add_up_to_its_step(name: str) -> None:
 NUMBER = re.compile(r"<?\d[\d.,]*\d(?: ?[x%])?|\d+(?: ?%)?")
 
 
-@pytest.mark.parametrize("name", ["example", "late", "unjoined", "bare"])
+@pytest.mark.parametrize("name", ["example", "late", "replayed", "poor", "unjoined", "bare"])
 def test_numbers_of_the_summary_stand_in_page_and_comment(name: str) -> None:
     report = CASES[name]()
     numbers = set(NUMBER.findall(" ".join(console.render(report, color=False, width=200).split())))
@@ -186,6 +192,10 @@ def test_empty_sections_explain_themselves() -> None:
         "No collective was found in these traces.",
         "No idle time of the device was found to explain.",
         "No prediction: One rank without communication: everything scales.",
+        "What two fixes give together only a replay tells; shares do not simply add up.",
+        "No what-if was tried.",
+        "There is no replay: the report does not say why.",
+        "No critical path was found.",
         "No kernel ran on a device in the used steps.",
     ):
         assert sentence in text
@@ -224,7 +234,7 @@ def test_a_step_without_time_gives_a_page() -> None:
 def test_sections_stand_in_the_order_of_reading() -> None:
     text = html.render(example())
     ids = re.findall(r'<h2 id="(\w+)"', text)
-    order = "trust attack where steps ranks idle scaling kernels how inputs"
+    order = "trust attack where steps ranks idle scaling turns path kernels how inputs"
     assert ids == order.split()
 
 
@@ -238,6 +248,43 @@ def test_nothing_is_to_be_distrusted_without_a_warning() -> None:
 
 def test_shares_are_labelled_as_shares() -> None:
     assert "a share, not gain: an upper bound" in Page(html.render(example())).text
+
+
+def test_a_replayed_gain_stands_with_its_interval_under_gain() -> None:
+    text = Page(html.render(replayed())).text
+    assert "share gain ceiling after" in text
+    assert "14.0 ms 14.0 % 1.15x (1.14 to 1.16) 4.60x" in text
+    assert "worth doing; replayed gain 1.15x (95 % interval 1.14 to 1.16); confidence" in text
+    assert "Replayed as: no communication, no-communication ; then f 0.217, s 0.0336;" in text
+
+
+def test_a_share_among_gains_says_at_most() -> None:
+    assert "1.2 ms 1.2 % at most 1.01x" in Page(html.render(replayed())).text
+
+
+def test_noise_begins_where_no_replayed_gain_follows() -> None:
+    text = Page(html.render(replayed())).text
+    border = text.index("From here on within noise")
+    fourth = text.index("Optimizer is repeated on every rank")
+    assert fourth < border < text.index("Ranks wait for a different one each time")
+
+
+def test_every_picture_of_what_ifs_has_its_table() -> None:
+    text = html.render(replayed())
+    section = text[text.index('<h2 id="turns"') : text.index('<h2 id="kernels"')]
+    drawn = re.findall(
+        r'<div class="(?:chart|panels)">.*?</div>\n<details class="fold"><summary>', section, re.S
+    )
+    titles = [re.findall(r'<title id="([\w-]+)-t"', part) for part in drawn]
+    assert titles == [["turns-chart"], ["part-1", "part-2", "part-3"], ["path-chart"]]
+
+
+def test_a_replay_that_is_too_far_off_draws_no_waterfall() -> None:
+    text = html.render(poor())
+    assert "turns-chart" not in text
+    assert "differs from the recorded step by 14.0 % (14.0 ms): poor (10 % or more)" in (
+        Page(text).text
+    )
 
 
 def test_a_fix_that_lowers_the_ceiling_says_so() -> None:

@@ -6,11 +6,19 @@ import golden_files
 import pytest
 from example import CLASSES, bare, example, finding, hostile, predict, unjoined
 from example_late import two_late
+from example_whatif import hostile_replay, replayed
 from msgspec.structs import replace
 
 from analyzer.render import markdown
+from analyzer.report.document import Report
 
-CASES = {"example": example, "late": two_late, "unjoined": unjoined, "bare": bare}
+CASES = {
+    "example": example,
+    "late": two_late,
+    "replayed": replayed,
+    "unjoined": unjoined,
+    "bare": bare,
+}
 
 
 def long_tables() -> str:
@@ -45,7 +53,7 @@ def test_a_comment_stays_within_the_size_the_site_accepts() -> None:
 
 def test_whole_sections_are_left_out_from_the_bottom() -> None:
     text = long_tables()
-    assert text.count("<details>") == text.count("</details>") == 1
+    assert text.count("<details>") == text.count("</details>") == 2
     assert "\n5 sections left out, see the HTML report.\n" in text
     assert "<summary>How to attack and confirm</summary>" in text
     assert text.endswith("ceiling 0.1.0, ddp-8\n")
@@ -57,8 +65,9 @@ def test_the_report_is_linked_only_when_there_is_a_link() -> None:
     assert "[Full report (HTML)](https://ci/run%20%281%29)" in text
 
 
-def test_names_bring_no_markup_into_the_comment() -> None:
-    text = markdown.comment(hostile())
+@pytest.mark.parametrize("report", [hostile(), hostile_replay()], ids=["shares", "replay"])
+def test_names_bring_no_markup_into_the_comment(report: Report) -> None:
+    text = markdown.comment(report)
     outside = re.sub(r"^```text\n.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     tags = set(re.findall(r"<[^>]*>", outside))
     assert tags == {
@@ -68,29 +77,29 @@ def test_names_bring_no_markup_into_the_comment() -> None:
     assert not re.search(r"(?<!\\)`", outside)
 
 
-def test_names_mention_nobody_and_link_nowhere() -> None:
-    escaped = markdown.escape("@user #12 http://x.y")
-    assert escaped == "@\u200buser #\u200b12 http://\u200bx.y"
+def test_the_numbers_after_the_first_fix_are_those_of_its_replay() -> None:
+    text = markdown.comment(replayed())
+    for row in (
+        "|  | now | replayed, the first fixed |",
+        "| step | 100.0 ms | 86.9 ms |",
+        "| does not scale, f (of today's step) | 0.320 | 0.217 |",
+        "| ceiling, times today | 3.12x | 4.60x |",
+        "| ceiling, times one GPU | 18.0x | 29.8x |",
+    ):
+        assert row in text.splitlines()
+
+
+def test_the_step_after_a_fix_is_the_recorded_one_over_the_gain() -> None:
+    report = replayed()
+    first = report.findings[0]
+    half = replace(first, gain=replace(first.gain, speedup=2.0))
+    text = markdown.comment(replace(report, findings=[half, *report.findings[1:]]))
+    assert "| step | 100.0 ms | 50.0 ms |" in text
 
 
 def test_names_keep_tables_whole() -> None:
     rows = [line for line in markdown.comment(hostile()).splitlines() if line.startswith("| 1 | ")]
     assert [len(re.findall(r"(?<!\\)\|", row)) for row in rows][:1] == [8]
-
-
-@pytest.mark.parametrize(
-    "name, written",
-    [
-        ("a|b", r"a\|b"),
-        ("f<float>&", "f&lt;float&gt;&amp;"),
-        ("`x`_y*", r"\`x\`\_y\*"),
-        ("# no heading", "\\#\u200b no heading"),
-        ("two\nlines", "two lines"),
-        (r"a\|b", r"a\\\|b"),
-    ],
-)
-def test_markdown_is_escaped(name: str, written: str) -> None:
-    assert markdown.escape(name) == written
 
 
 def test_classes_of_a_rank_add_up_to_its_step() -> None:

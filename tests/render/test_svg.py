@@ -3,6 +3,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from example import example, hostile
+from example_whatif import hostile_replay, replayed
 
 from analyzer.render import svg
 from analyzer.render.charts import charts, picked_ranks, text_bar
@@ -29,7 +30,10 @@ def bars(ms: dict[str, float], hidden: float = 0.0) -> ElementTree.Element:
 
 
 def test_every_shape_has_its_colour_without_a_style_sheet() -> None:
-    for name, chart in charts(example(40)).items():
+    drawn = charts(example(40)) | {
+        name: chart for name, chart in charts(replayed()).items() if name in ("turns", "path")
+    }
+    for name, chart in drawn.items():
         assert chart is not None, name
         above = {child: parent for parent in parsed(chart).iter() for child in parent}
         for shape, parent in above.items():
@@ -40,7 +44,7 @@ def test_every_shape_has_its_colour_without_a_style_sheet() -> None:
 
 
 def test_charts_are_named_and_described_for_screen_readers() -> None:
-    for chart in charts(hostile()).values():
+    for chart in (*charts(hostile()).values(), *charts(hostile_replay()).values()):
         if chart is not None:
             root = parsed(chart)
             named = root.attrib["aria-labelledby"].split()
