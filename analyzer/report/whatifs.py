@@ -10,8 +10,8 @@ from analyzer.ranks.pool import Job
 from analyzer.report import document as doc
 from analyzer.report import shares
 from analyzer.scaling.serial import Setting, fixed
+from analyzer.whatif.chosen import MOST_RANKS
 from analyzer.whatif.edits import EDITS
-from analyzer.whatif.graph import MOST_RANKS
 from analyzer.whatif.path import Path
 from analyzer.whatif.study import Gain, Study, faster
 

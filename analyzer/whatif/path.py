@@ -19,9 +19,10 @@ from analyzer.classify.kernels import Activity
 from analyzer.classify.program import BATCH, Call
 from analyzer.ranks.pool import StepId
 from analyzer.trace.schema import NO_ID
-from analyzer.whatif.graph import Actor, Graph, HostRun, LaneRun, Meeting
+from analyzer.whatif.graph import Actor, Graph
 from analyzer.whatif.measure import Stopwatch
 from analyzer.whatif.replay import Run, recorded
+from analyzer.whatif.tasks import HostRun, LaneRun, Meeting
 
 MOST_PLACES = 12
 

@@ -18,7 +18,8 @@ import numpy.typing as npt
 from analyzer.classify.program import Call
 from analyzer.trace.schema import NO_ID
 from analyzer.whatif.dependencies import BLOCKED_NS
-from analyzer.whatif.graph import Graph, HostRun, LaneRun, Meeting
+from analyzer.whatif.graph import Graph
+from analyzer.whatif.tasks import HostRun, LaneRun, Meeting
 
 Floats = npt.NDArray[np.float64]
 

@@ -18,11 +18,12 @@ from analyzer.config import Thresholds
 from analyzer.ranks.pool import Job, StepId
 from analyzer.scaling.serial import half_width
 from analyzer.whatif.account import account, worst
+from analyzer.whatif.assemble import graph
 from analyzer.whatif.edits import EDITS, Edit, Scene, inner, refusals, scene
-from analyzer.whatif.graph import NotReplayableError, graph
 from analyzer.whatif.measure import Stopwatch
 from analyzer.whatif.path import Path, critical_path
 from analyzer.whatif.replay import Inputs, Run, recorded, replay
+from analyzer.whatif.tasks import NotReplayableError
 
 Floats = npt.NDArray[np.float64]
 

@@ -123,6 +123,7 @@ def member(
         strip=None,
         evidence=facts,
         unlinked_share=0.0,
+        program=None,
     )
     return Member(rank, 0, digest)
 
