@@ -1,4 +1,4 @@
-"""How do the digests of many ranks become one graph? Work in lanes, what it waits for, who meets."""
+"""How do the digests of many ranks become one graph: lanes of work, waits, and meetings?"""
 
 from __future__ import annotations
 
