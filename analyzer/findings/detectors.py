@@ -12,6 +12,7 @@ from analyzer.config import Thresholds
 from analyzer.findings import communicating, lateness, waiting, working
 from analyzer.findings.finding import Finding, Outcome, Passed, View
 from analyzer.ranks.pool import Job
+from analyzer.whatif.study import NO_STUDY, Study
 
 CATALOGUE: dict[str, Callable[[View], Outcome]] = {
     "late-rank": lateness.late_rank,
@@ -31,8 +32,8 @@ CATALOGUE: dict[str, Callable[[View], Outcome]] = {
 }
 
 
-def detect(job: Job, limits: Thresholds) -> list[Finding | Passed]:
+def detect(job: Job, limits: Thresholds, study: Study = NO_STUDY) -> list[Finding | Passed]:
     """What every detector says of the job, in catalogue order, without those that cannot tell."""
-    view = View(job, limits)
+    view = View(job, limits, study)
     said = (detector(view) for detector in CATALOGUE.values())
     return [outcome for outcome in said if outcome is not None]

@@ -12,6 +12,7 @@ from analyzer.classify.classes import CLASSES, UNEXPLAINED
 from analyzer.classify.evidence import Evidence, Named
 from analyzer.config import Thresholds
 from analyzer.ranks.pool import Job, KernelMean
+from analyzer.whatif.study import NO_STUDY, Study
 
 MOST_PLACES = 5
 NS_PER_MS = 1e6
@@ -80,6 +81,24 @@ class View:
 
     job: Job
     limits: Thresholds
+    study: Study = NO_STUDY
+
+    def fires(self, ns: float, limit: float, edit: str) -> bool:
+        """Whether a bottleneck is one: by its share of the step, or by what the replay of its fix
+        gains, which is more where others wait for it.
+        """
+        gain = self.study.gains.get(edit)
+        return self.job.share(ns) >= limit or (gain is not None and gain.sure >= limit)
+
+    def beyond(self, ns: float, edit: str) -> str:
+        """The sentence on a gain that is well above the share; empty without."""
+        gain = self.study.gains.get(edit)
+        if gain is None or gain.share - self.job.share(ns) < self.limits.minor_share:
+            return ""
+        return (
+            f"Without it the step is {percent(gain.share)} shorter in the replay, as others wait "
+            "for it, too."
+        )
 
     @property
     def on_device(self) -> bool:

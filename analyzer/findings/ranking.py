@@ -76,9 +76,14 @@ def rank(
 
     Ties go by the catalogue. Being bound by computing is told only where nothing else is.
     """
-    found = [f for f in outcomes if isinstance(f, Finding) and f.share >= limits.noise_share]
-    others = [f for f in found if f.id != "compute-bound"]
-    rows = [_ranked(f, job, setting, limits, study) for f in others or found]
+    found = [_ranked(f, job, setting, limits, study) for f in outcomes if isinstance(f, Finding)]
+    told = [
+        row
+        for row in found
+        if row.finding.share >= limits.noise_share or (row.gain is not None and not row.noise)
+    ]
+    others = [row for row in told if row.finding.id != "compute-bound"]
+    rows = others or told
     return Ranked(
         findings=sorted(rows, key=_order)[:MOST_FINDINGS],
         passed=[p.text for p in outcomes if isinstance(p, Passed)],
@@ -129,7 +134,22 @@ def verdict(ranked: Ranked, job: Job, limits: Thresholds) -> Verdict:
         f"{first.attack} first: {view.ms(first.ns)} of every {view.ms(job.step_ns)} step, "
         f"{_worth(row)}."
     )
-    return Verdict(sentences(text, first.why), first.id, first.confidence)
+    late = next((r for r in rows if r.finding.id == "late-rank" and r is not row), None)
+    return Verdict(
+        sentences(text, first.why, _despite(view, late) if late else ""), first.id, first.confidence
+    )
+
+
+def _despite(view: View, late: RankedFinding) -> str:
+    """What of the waiting for late ranks, where something else gains more."""
+    finding = late.finding
+    waited = f"{finding.title}: {view.both(finding.ns)}. {finding.why}"
+    if late.gain is None:
+        return waited
+    less = percent(max(late.gain.share, 0.0))
+    return sentences(
+        waited, f"But with these ranks like the others alone the step is only {less} shorter."
+    )
 
 
 def _worth(row: RankedFinding) -> str:

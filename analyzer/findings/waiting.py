@@ -27,7 +27,7 @@ def data_loading(view: View) -> Outcome:
     ns = job.mean_ns[DATA_LOADING]
     if ns == 0 and not (job.any(lambda e: e.loader.events) and _idle_has_causes(view)):
         return None
-    if job.share(ns) < limits.data_loading_share:
+    if not view.fires(ns, limits.data_loading_share, "no-data-loading"):
         if job.share(ns) < limits.data_hidden_share:
             return Passed(f"Data loading is hidden: {view.both(ns)} are waited for.")
         return view.below("Waiting for data loading", ns, limits.data_loading_share)
@@ -46,6 +46,7 @@ def data_loading(view: View) -> Outcome:
             f"{view.ms(waited)} blocked in the loader and {view.ms(copied)} copying the batch."
             if copied > 0
             else "all of it blocked in the loader.",
+            view.beyond(ns, "no-data-loading"),
             view.worst_rank(DATA_LOADING),
         ),
         so=_feed(view, waited, copied),
@@ -118,7 +119,7 @@ def kernel_launch(view: View) -> Outcome:
     if not _launches_known(view):
         return None
     ns, late = job.mean_ns[LAUNCH], _empty_queue(view)
-    if job.share(ns) < limits.launch_share:
+    if not view.fires(ns, limits.launch_share, "launching"):
         return view.below("Late launches", ns, limits.launch_share)
     if late < limits.launch_depth1_share:
         return Passed(
@@ -141,6 +142,7 @@ def kernel_launch(view: View) -> Outcome:
             f"host in operators or between two, {parts[1]} in the launch call, {parts[2]} from "
             f"there to the start, {parts[3]} between queued kernels.",
             f"The queue was empty in {percent(late)} of idle time.",
+            view.beyond(ns, "launching"),
             pace,
             view.worst_rank(LAUNCH),
         ),
@@ -205,7 +207,7 @@ def host_sync(view: View) -> Outcome:
     if not _launches_known(view):
         return None
     ns = job.mean_ns[HOST_SYNC]
-    if job.share(ns) < limit:
+    if not view.fires(ns, limit, "no-host-sync"):
         return view.below("Idle after blocking calls", ns, limit)
     calls = ", ".join(p.name for p in view.places(lambda e: e.host.blocking)[:3])
     return Finding(
@@ -220,6 +222,7 @@ def host_sync(view: View) -> Outcome:
             f"{view.both(ns)} are idle while the queue refills after a call that waited for it to "
             "drain. The wait itself is not counted: the GPU works meanwhile.",
             f"Calls seen: {calls}." if calls else "",
+            view.beyond(ns, "no-host-sync"),
             view.worst_rank(HOST_SYNC),
         ),
         so="Keep .item(), .cpu(), printed tensors and synchronize() out of the step or do them "

@@ -77,7 +77,7 @@ def build(
     setting = Setting(degree.n, request.mode, sharded, request.shared_loader)
     per_step = {c: job.per_step[:, i] for i, c in enumerate(CLASSES)}
     replayed = study(job, limits)
-    ranked = ranking.rank(detectors.detect(job, limits), job, setting, limits, replayed)
+    ranked = ranking.rank(detectors.detect(job, limits, replayed), job, setting, limits, replayed)
     text, finding, confidence = ranking.verdict(ranked, job, limits)
     run = _run(job, files, request.label, parallelism.strategy(groups))
     return doc.Report(

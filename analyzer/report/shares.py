@@ -12,7 +12,7 @@ from analyzer.whatif.study import CURVE_POINTS
 
 NS_PER_MS = 1e6
 
-NOT_REPLAYED = "not measurable from shares: needs a replay of the run"
+NOT_REPLAYED = "not measurable from shares"
 NOTHING_LEFT = "nothing else is measured"
 
 # Edit -> the classes whose time it removes; None where only part of a class goes, or none.

@@ -111,6 +111,9 @@ class Study:
         return max(limits.noise_share, self.error or 0.0)
 
 
+NO_STUDY = Study(None, None, "not measurable from shares: the run was not replayed")
+
+
 def study(job: Job, limits: Thresholds) -> Study:
     """The study of a job."""
     try:
