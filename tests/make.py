@@ -187,6 +187,29 @@ class TraceBuilder:
             args={"correlation": number},
         )
 
+    def awaiting(
+        self,
+        call: str,
+        start: Micros,
+        end: Micros,
+        *,
+        stream: int,
+        on: int | None = None,
+        record: int = -1,
+        thread: int = MAIN,
+    ) -> TraceBuilder:
+        """A call that waits and the record of what for: for all of `stream`, or `stream` for the
+        event that the call of correlation `record` recorded on stream `on`.
+        """
+        number = self._next(None)
+        self.runtime(call, start, end, correlation=number, thread=thread)
+        args = {"stream": stream, "correlation": number}
+        args |= {"wait_on_stream": -1 if on is None else on}
+        args |= {"wait_on_cuda_event_record_corr_id": record}
+        return self.event(
+            "cuda_sync", call, start, end, pid=self.device, tid=stream, args=args
+        )
+
     def kernel(self, name: str, start: Micros, end: Micros, **how: Any) -> TraceBuilder:
         """A kernel; `how` as in `activity`."""
         return self.activity("kernel", name, start, end, **how)

@@ -81,15 +81,18 @@ def exposed(
 ) -> TraceBuilder:
     """Seven steps: `loader` us waited for a batch, compute, `wait` us in the first collective for
     another rank, and 100 us of transfer in each.
+
+    Without a loader to wait for the host takes 50 us a step and runs ahead of the device.
     """
     built = trace(rank, world_size)
     length = loader + compute + wait + 100 * len(kinds)
     for k in range(7):
-        at = k * length
-        built.step(k + 1, at, at + length).loader(at, at + loader + 1)
-        ready = at + loader
-        start, end = ready if loader else at, ready + 20 + compute
-        built.kernel(GEMM, start + 20, end, launch=(ready + 5, ready + 10))
+        at, pace = k * length, length if loader else 50
+        called = k * pace
+        built.step(k + 1, called, called + pace).loader(called, called + loader + 1)
+        ready = called + loader
+        end = at + loader + 20 + compute
+        built.kernel(GEMM, end - compute, end, launch=(ready + 5, ready + 10))
         for i, kind in enumerate(kinds):
             begin, last = end + 100 * i + (wait if i else 0), end + wait + 100 * (i + 1)
             built.collective(kind, begin, last, launch=(ready + 10, ready + 15))

@@ -23,7 +23,8 @@ from analyzer.timeline.launches import Launches, launching_ops
 from analyzer.timeline.steps import Steps
 from analyzer.trace.schema import NO_ID, Int64, Kind, Trace
 
-# More device work than this of one rank is cut to its first steps.
+# So many used steps are kept, and so much device work of one rank: more would tell little more.
+MOST_STEPS = 20
 MOST_WORK = 200_000
 # The value of `Host.awaited` for a call that waits for all that was launched before it.
 WHOLE_DEVICE = -2
@@ -144,11 +145,11 @@ def _linked(place: Int64) -> float:
 
 
 def _kept_rows(steps: Steps) -> Int64:
-    """All device work, or that of the first steps where it is too much."""
+    """All device work, or that of the first steps where it is too much or more than is needed."""
     launched = steps.launched
-    if len(launched) <= MOST_WORK:
-        return np.arange(len(launched))
-    fit = [i for i in steps.index if np.count_nonzero(launched <= i) <= MOST_WORK]
+    used = [steps.index[i] for i in steps.used.tolist()][:MOST_STEPS]
+    last = used[-1] if used else NO_ID - 1
+    fit = [i for i in steps.index if i <= last and np.count_nonzero(launched <= i) <= MOST_WORK]
     return np.flatnonzero(launched <= max(fit, default=NO_ID - 1))
 
 

@@ -32,6 +32,8 @@ _QUEUE_SWITCH_NS = 1_000
 # A call that blocked for less has not waited.
 BLOCKED_NS = 10_000
 _ENOUGH = 3
+# So much work is looked back on for what a call waited for.
+_LOOK_BACK = 4096
 
 
 class Edge(NamedTuple):
@@ -127,42 +129,28 @@ def _gaps(work: Work, ready: Int64, free: Int64, previous: Int64) -> Int64:
 
 def _awaited(work: Work, host: Host, lane: Int64, end: Int64) -> tuple[dict[int, list[int]], int]:
     """Rows that each blocking call waited for, and how long after their end it returns."""
+    launched = np.flatnonzero(work.host != NO_ID)
+    launched = launched[np.argsort(work.host[launched], kind="stable")]
     found: dict[int, list[int]] = {}
     delays = []
     for point in np.flatnonzero(host.kind == Call.SYNC).tolist():
         said, time = int(host.awaited[point]), int(host.time[point])
         blocked = int(host.wait[point]) > BLOCKED_NS
+        before = launched[: np.searchsorted(work.host[launched], point)][-_LOOK_BACK:]
+        over = before[end[before] <= time + HOST_TOLERANCE_NS]
         if said >= 0:
             # The driver keeps a small copy's bytes and returns before the copy is made.
             rows = [said] if end[said] <= time + HOST_TOLERANCE_NS else []
+        elif said == WHOLE_DEVICE:
+            rows = list(dict(zip(lane[over].tolist(), over.tolist(), strict=True)).values())
+        elif len(over) and (blocked or over[-1] == before[-1]):
+            rows = [int(over[np.argmax(end[over])])]
         else:
-            rows = _over_by(work, lane, end, point, time)
-            newest = _newest(work, point)
-            running = newest != NO_ID and end[newest] > time + HOST_TOLERANCE_NS
-            if said != WHOLE_DEVICE and running and not blocked:
-                # It waited for something older that had long been over.
-                rows = []
-            elif said != WHOLE_DEVICE and rows:
-                rows = [max(rows, key=lambda row: int(end[row]))]
-        if not rows:
-            continue
-        found[point] = rows
-        if blocked:
+            # It returned at once while newer work still ran: what it asked for had long been over.
+            rows = []
+        if rows:
+            found[point] = rows
+        if rows and blocked:
             delays.append(time - int(end[rows].max()))
     returning = int(np.median(delays)) if delays else _RETURN_NS
     return found, min(max(returning, 0), 10 * HOST_TOLERANCE_NS)
-
-
-def _newest(work: Work, point: int) -> int:
-    """The last work launched before a point, NO_ID without any."""
-    rows = np.flatnonzero((work.host < point) & (work.host != NO_ID))
-    return int(rows[np.argmax(work.host[rows])]) if len(rows) else NO_ID
-
-
-def _over_by(work: Work, lane: Int64, end: Int64, point: int, time: int) -> list[int]:
-    """Of each lane the last work launched before a point that was over when it returned."""
-    rows = np.flatnonzero((work.host < point) & (end <= time + HOST_TOLERANCE_NS))
-    last: dict[int, int] = {}
-    for row in rows[-4096:].tolist():
-        last[int(lane[row])] = row
-    return sorted(last.values())

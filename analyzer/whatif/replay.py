@@ -9,8 +9,9 @@ it is derived again. Times in ns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +24,8 @@ from analyzer.whatif.tasks import HostRun, LaneRun, Meeting
 
 Floats = npt.NDArray[np.float64]
 
-# Values held at once, over all variants: some 200 MB in all arrays of a replay.
-_MOST_VALUES = 4_000_000
+# Values held at once in each of a replay's ten arrays: variants of long recordings take turns.
+_MOST_VALUES = 400_000
 
 
 @dataclass(frozen=True)
@@ -63,13 +64,12 @@ class Run:
     arrived: Floats
 
 
-def replay(graph: Graph, variants: Sequence[Inputs]) -> list[Run]:
-    """The variants, in order."""
+def replay(graph: Graph, variants: Iterable[Inputs]) -> Iterator[Run]:
+    """The variants, in order; no more of them are held than one pass takes."""
     at_once = max(1, _MOST_VALUES // max(1, len(graph.ts) + len(graph.time)))
-    found: list[Run] = []
-    for first in range(0, len(variants), at_once):
-        found += _Replay(graph, variants[first : first + at_once]).runs()
-    return found
+    waiting = iter(variants)
+    while batch := list(islice(waiting, at_once)):
+        yield from _Replay(graph, batch).runs()
 
 
 class _Replay:
@@ -95,8 +95,8 @@ class _Replay:
         self.length = self.dur + graph.gap[:, None]
         self.total = np.cumsum(self.length, axis=0)
 
-    def runs(self) -> list[Run]:
-        """Goes through all tasks."""
+    def runs(self) -> Iterator[Run]:
+        """Goes through all tasks, then gives the variants."""
         for task in self.graph.tasks:
             if isinstance(task, LaneRun):
                 self._lane(task)
@@ -104,8 +104,8 @@ class _Replay:
                 self._host(task)
             else:
                 self._meet(task)
-        columns = zip(self.start.T, self.end.T, self.host.T, self.arrived.T, strict=True)
-        return [Run(*(c.copy() for c in column)) for column in columns]
+        for column in zip(self.start.T, self.end.T, self.host.T, self.arrived.T, strict=True):
+            yield Run(*(np.ascontiguousarray(c) for c in column))
 
     def _host(self, run: HostRun) -> None:
         a, b = run.first, run.last

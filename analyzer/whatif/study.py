@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,8 @@ from analyzer.whatif.tasks import NotReplayableError
 Floats = npt.NDArray[np.float64]
 
 CURVE_POINTS = (0.10, 0.25, 0.50, 1.0)
+# An edit that changes the step by less changes nothing.
+_MOVES = 0.001
 # A bound, not a fix: the others say how communication could get cheaper.
 NOT_IN_TURN = frozenset({"no-communication"})
 
@@ -126,6 +129,15 @@ def study(job: Job, limits: Thresholds) -> Study:
     return _Study(job, scene(made, job.together.late), watch, limits).result()
 
 
+class _Tried(NamedTuple):
+    """One replayed variant: each step's length, the part of the step that is left, by class."""
+
+    inputs: Inputs
+    lengths: Floats
+    left: float
+    classes: Mapping[str, float]
+
+
 class _Study:
     """One study while it is made."""
 
@@ -133,7 +145,7 @@ class _Study:
         self.job, self.scene, self.watch, self.limits = job, scene, watch, limits
         self.graph = scene.graph
         self.inputs = recorded(self.graph)
-        self.run = replay(self.graph, [self.inputs])[0]
+        self.run = next(replay(self.graph, [self.inputs]))
         self.base = watch.lengths(self.run)
         self.simulated = self._account(self.run, self.inputs)
 
@@ -183,57 +195,61 @@ class _Study:
         return account(self.graph, run, inputs, self.watch, self.limits)
 
     def _gains(self, edits: Mapping[str, Edit]) -> dict[str, Gain]:
-        variants = [
-            edit(self.scene, self.inputs, part) for edit in edits.values() for part in CURVE_POINTS
-        ]
-        runs = replay(self.graph, variants)
-        found = {}
-        for i, name in enumerate(edits):
-            mine = slice(i * len(CURVE_POINTS), (i + 1) * len(CURVE_POINTS))
-            lengths = [self.watch.lengths(run) for run in runs[mine]]
-            found[name] = Gain(
-                base=self.base,
-                edited=lengths[-1],
-                classes=self._after(runs[mine][-1], variants[mine][-1], lengths[-1]),
-                curve=[
-                    (part, float(self.base.mean() / each.mean()) if each.mean() else float("inf"))
-                    for part, each in zip(CURVE_POINTS, lengths, strict=True)
-                ],
-            )
-        return found
+        """Each edit at full strength, and in part where it changes anything."""
+        whole = {n: self._try(e, self.inputs) for n, e in edits.items()}
+        moving = [n for n, tried in whole.items() if abs(tried.left - 1.0) > _MOVES]
+        pairs = [(name, part) for name in moving for part in CURVE_POINTS[:-1]]
+        variants = (edits[name](self.scene, self.inputs, part) for name, part in pairs)
+        lefts = [self._left(self.watch.lengths(run)) for run in replay(self.graph, variants)]
+        curves = {name: [(part, faster(1.0 - t.left)) for part in CURVE_POINTS]
+                  for name, t in whole.items()}  # fmt: skip
+        for (name, part), left in zip(pairs, lefts, strict=True):
+            curves[name][CURVE_POINTS.index(part)] = part, faster(1.0 - left)
+        return {
+            name: Gain(self.base, tried.lengths, tried.classes, curves[name])
+            for name, tried in whole.items()
+        }
 
-    def _after(self, run: Run, inputs: Inputs, lengths: Floats) -> dict[str, float]:
+    def _try(self, edit: Edit, state: Inputs) -> _Tried:
+        """An edit at full strength on top of others."""
+        inputs = edit(self.scene, state, 1.0)
+        run = next(replay(self.graph, [inputs]))
+        lengths = self.watch.lengths(run)
+        left = self._left(lengths)
+        moved = abs(left - 1.0) > _MOVES
+        classes = self._after(run, inputs, left) if moved else self.job.mean_ns
+        return _Tried(inputs, lengths, left, classes)
+
+    def _left(self, lengths: Floats) -> float:
+        return float(lengths.mean() / self.base.mean())
+
+    def _after(self, run: Run, inputs: Inputs, left: float) -> dict[str, float]:
         """The recorded step by class once an edit is made: changed by what the replay changes, and
-        scaled to the share of the step that the replay leaves.
+        scaled to the part of the step that the replay leaves.
         """
         edited = self._account(run, inputs)
         moved = {c: max(0.0, self.job.mean_ns[c] + edited[c] - self.simulated[c]) for c in CLASSES}
         total = sum(moved.values())
-        left = self.job.step_ns * float(lengths.mean() / self.base.mean())
-        return {c: ns * left / total if total else 0.0 for c, ns in moved.items()}
+        return {c: ns * self.job.step_ns * left / total if total else 0.0
+                for c, ns in moved.items()}  # fmt: skip
 
     def _in_turn(self, gains: Mapping[str, Gain]) -> tuple[list[Turn], Together | None]:
         """The edit that gains most, then that which gains most after it, and so on."""
-        left = {n: EDITS[n] for n in EDITS if n in gains and n not in NOT_IN_TURN}
+        names = [n for n in EDITS if n in gains and n not in NOT_IN_TURN]
         state, share = self.inputs, 1.0
         turns: list[Turn] = []
         together = None
-        while left:
-            variants = [edit(self.scene, state, 1.0) for edit in left.values()]
-            runs = replay(self.graph, variants)
-            lengths = [self.watch.lengths(run) for run in runs]
-            shares = [float(each.mean() / self.base.mean()) for each in lengths]
-            best = int(np.argmin(shares))
-            name = list(left)[best]
+        while names:
+            tried = {n: self._try(EDITS[n], state) for n in names}
+            name = min(names, key=lambda n: tried[n].left)
+            best = tried[name]
             if len(turns) == 1:
-                together = _interaction(turns[0].edit, name, shares[best], gains)
-            if share - shares[best] < self.limits.noise_share:
+                together = _interaction(turns[0].edit, name, best.left, gains)
+            if share - best.left < self.limits.noise_share:
                 break
-            turns.append(
-                Turn(name, shares[best], self._after(runs[best], variants[best], lengths[best]))
-            )
-            state, share = variants[best], shares[best]
-            del left[name]
+            turns.append(Turn(name, best.left, best.classes))
+            state, share = best.inputs, best.left
+            names.remove(name)
         return turns, together
 
 

@@ -1,10 +1,12 @@
-"""Order of findings, ceilings after each, and the first sentence."""
+"""Order of findings, ceilings after each, and the first sentence: by replayed gains, else shares."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jobs import MULTI, SINGLE, job, late
+from studies import gain, studied
 
 from analyzer.config import DEFAULT_THRESHOLDS
 from analyzer.findings.detectors import detect
@@ -12,24 +14,40 @@ from analyzer.findings.finding import Finding, Passed
 from analyzer.findings.ranking import MOST_FINDINGS, Ranked, Verdict, rank, verdict
 from analyzer.ranks.pool import Job
 from analyzer.scaling.serial import Setting
+from analyzer.whatif.study import NO_STUDY, Study
 
 MATRIX = {"matmul_ms": 40.0, "memory_ms": 10.0}
 FP32 = {"matmul_ms": 40.0, "plain_ms": 30.0}
 
 
-def ranked(of: Job) -> Ranked:
-    return rank(detect(of, DEFAULT_THRESHOLDS), of, Setting(of.size), DEFAULT_THRESHOLDS)
+# Two ranks: rank 1 launches late, the other waits 30 of 100 ms for it.
+WAITED = job([{"comm_wait": 30.0}, {"launch": 4.0}], method="clocked", found=[late(1, 30.0)])
+WAITED_FOR = (
+    "Rank 1 keeps the others waiting: 15.0 ms per step (15.0 %). Ranks wait that long for others, "
+    "all of it for this one, for a reason that is not in its trace."
+)
 
 
-def ids(of: Job) -> list[str]:
-    return [f.id for f, _ in ranked(of).findings]
+def ranked(of: Job, study: Study = NO_STUDY) -> Ranked:
+    limits = DEFAULT_THRESHOLDS
+    return rank(detect(of, limits, study), of, Setting(of.size), limits, study)
 
 
-def said(of: Job) -> Verdict:
-    return verdict(ranked(of), of, DEFAULT_THRESHOLDS)
+def ids(of: Job, study: Study = NO_STUDY) -> list[str]:
+    return [row.finding.id for row in ranked(of, study).findings]
 
 
-def finding(id: str, saved_ms: float | None, ms: float = 10.0) -> Finding:
+def ceilings(of: Job, study: Study = NO_STUDY) -> dict[str, float | None]:
+    return {row.finding.id: row.ceiling_after for row in ranked(of, study).findings}
+
+
+def said(of: Job, study: Study = NO_STUDY) -> Verdict:
+    return verdict(ranked(of, study), of, DEFAULT_THRESHOLDS)
+
+
+def finding(
+    id: str, saved_ms: float | None, ms: float = 10.0, whatif: str | None = None
+) -> Finding:
     return Finding(
         id=id,
         title="t",
@@ -43,14 +61,16 @@ def finding(id: str, saved_ms: float | None, ms: float = 10.0) -> Finding:
         check="c",
         where=[],
         confidence="high",
+        whatif=whatif,
     )
 
 
-def order(*outcomes: Finding | Passed) -> list[str]:
-    return [f.id for f, _ in rank(outcomes, job(), Setting(1), DEFAULT_THRESHOLDS).findings]
+def order(*outcomes: Finding | Passed, study: Study = NO_STUDY) -> list[str]:
+    rows = rank(outcomes, job(), Setting(1), DEFAULT_THRESHOLDS, study).findings
+    return [row.finding.id for row in rows]
 
 
-def test_most_worth_comes_first() -> None:
+def test_without_a_replay_the_largest_bound_comes_first() -> None:
     slow = job(comm_unsplit=14.0, launch=12.0, host_sync=20.0)
     assert ids(slow) == ["host-sync", "exposed-communication", "kernel-launch"]
 
@@ -83,14 +103,95 @@ def test_at_most_eight_findings_are_listed() -> None:
 
 
 def test_passed_checks_are_kept_as_sentences() -> None:
-    fine = rank([Passed("a."), Passed("b.")], job(), Setting(1), DEFAULT_THRESHOLDS)
+    fine = rank([Passed("a."), Passed("b.")], job(), Setting(1), DEFAULT_THRESHOLDS, NO_STUDY)
     assert fine == Ranked(findings=[], passed=["a.", "b."])
+
+
+def test_the_lower_end_of_the_gain_decides_not_its_mean() -> None:
+    """20 % give or take 12.4 points are less sure than 10 % in every step."""
+    study = studied({"no-host-sync": gain(0.2, varying=0.1), "launching": 0.1})
+    unsure = finding("host-sync", 6.0, whatif="no-host-sync")
+    assert order(unsure, finding("kernel-launch", 6.0), study=study) == [
+        "kernel-launch",
+        "host-sync",
+    ]
+
+
+def test_the_smallest_share_comes_first_where_its_fix_gains_most() -> None:
+    slow = job(comm_unsplit=30.0, launch=12.0, host_sync=20.0)
+    study = studied({"transfer": 0.05, "launching": 0.4, "no-host-sync": 0.1})
+    assert ids(slow, study) == ["kernel-launch", "host-sync", "exposed-communication"]
+
+
+def test_bounds_come_after_gains_and_before_gains_within_noise() -> None:
+    study = studied({"launching": 0.05, "transfer": 0.01})
+    found = [
+        finding("fp32-matmul", None, 60.0),
+        finding("exposed-communication", 50.0),
+        finding("gloo-on-gpu", 40.0),
+        finding("kernel-launch", 5.0),
+    ]
+    assert order(*found, study=study) == [
+        "kernel-launch",
+        "gloo-on-gpu",
+        "exposed-communication",
+        "fp32-matmul",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("share", "error", "noise"), [(0.021, 0.0, False), (0.019, 0.0, True), (0.05, 0.06, True)]
+)
+def test_a_gain_under_two_percent_or_under_the_replays_error_is_noise(
+    share: float, error: float, noise: bool
+) -> None:
+    (row,) = ranked(job(launch=12.0), studied({"launching": share}, error=error)).findings
+    assert row.noise is noise
+
+
+def test_a_gain_that_single_steps_do_not_show_is_noise() -> None:
+    (row,) = ranked(job(launch=12.0), studied({"launching": gain(0.1, varying=0.1)})).findings
+    assert row.noise
+
+
+def test_a_small_share_is_listed_for_its_gain_only() -> None:
+    small = finding("kernel-launch", 1.0, ms=1.0)
+    assert order(small, study=studied({"launching": 0.1})) == ["kernel-launch"]
+    assert order(small, study=studied({"launching": 0.01})) == []
+
+
+@pytest.mark.parametrize(
+    ("id", "edit"),
+    [
+        ("exposed-communication", "transfer"),
+        ("kernel-launch", "launching"),
+        ("replicated-optimizer", "sharded-optimizer"),
+        ("exposed-copies", "copies"),
+        ("allocation", "allocation"),
+    ],
+)
+def test_a_finding_whose_fix_is_not_a_public_edit_has_one_of_its_own(id: str, edit: str) -> None:
+    study = studied({edit: 0.3, "no-communication": 0.9})
+    found = [finding(id, 5.0, whatif="no-communication")]
+    (row,) = rank(found, job(), Setting(1), DEFAULT_THRESHOLDS, study).findings
+    assert row.gain is study.gains[edit]
+
+
+def test_after_a_fix_is_what_the_replay_leaves_and_not_today_less_the_share() -> None:
+    """20 of 80 ms do not scale; of one GPU's 2 * 60 + 20 ms they are a seventh."""
+    left = gain(0.2, classes={"compute": 60.0, "comm_transfer": 20.0})
+    slow = job([{"host_sync": 30.0}] * 2)
+    (row,) = ranked(slow, studied({"no-host-sync": left})).findings
+    assert row.after is not None
+    assert (row.after.f, row.after.s) == (0.25, pytest.approx(1 / 7))
+    assert (row.after.ceiling_today, row.after.ceiling_one_gpu) == (4.0, pytest.approx(7.0))
+    assert row.ceiling_after == 4.0
 
 
 def test_the_ceiling_after_a_fix_is_that_of_the_step_without_it() -> None:
     """compute 60 scales; sync 20 and communication 20 do not: without sync, f = 20/80."""
     slow = job(host_sync=20.0, comm_unsplit=20.0)
-    assert {f.id: ceiling for f, ceiling in ranked(slow).findings} == {
+    assert ceilings(slow) == {
         "host-sync": 4.0,
         "exposed-communication": 4.0,
     }
@@ -99,7 +200,7 @@ def test_the_ceiling_after_a_fix_is_that_of_the_step_without_it() -> None:
 def test_removing_work_that_scales_lowers_the_ceiling() -> None:
     """loading 30 scales beside compute 50; 20 ms of sync stay: f was 0.2, then 20/70."""
     slow = job(host_sync=20.0, data_loading=30.0, facts={"loader": MULTI})
-    assert {f.id: c for f, c in ranked(slow).findings}["data-loading"] == 3.5
+    assert ceilings(slow)["data-loading"] == 3.5
 
 
 def test_there_is_no_ceiling_where_it_cannot_be_told_what_goes() -> None:
@@ -113,6 +214,51 @@ def test_the_verdict_orders_the_first_finding_with_its_time_and_bound() -> None:
         "exposed-communication",
         "high",
     )
+
+
+def test_the_verdict_says_what_the_replay_says_a_fix_is_worth() -> None:
+    assert said(job(comm_unsplit=14.0), studied({"transfer": 0.1})) == (
+        "Hide communication first: 14.0 ms of every 100.0 ms step, worth 1.11x.",
+        "exposed-communication",
+        "high",
+    )
+
+
+@pytest.mark.parametrize(("share", "text"), [(0.001, "0.1 %"), (-0.01, "0.0 %")])
+def test_the_verdict_orders_nothing_where_the_largest_share_gains_nothing(
+    share: float, text: str
+) -> None:
+    assert said(job(comm_unsplit=14.0), studied({"transfer": share})) == (
+        "Nothing stands out: 86.0 % of the step (86.0 ms of 100.0 ms) computes, and 14.0 % is "
+        "communication that nothing hides. Only faster or fewer kernels would make it shorter. "
+        "Communication is not hidden behind kernels, 14.0 ms per step (14.0 %), but a replay "
+        f"without it is only {text} shorter.",
+        None,
+        "high",
+    )
+
+
+def test_the_verdict_names_late_ranks_where_something_else_gains_more() -> None:
+    assert said(WAITED, studied({"launching": 0.5, "no-straggler": 0.1})).text == (
+        "Cut launch overhead first: 2.0 ms of every 100.0 ms step, worth 2.00x. "
+        f"{WAITED_FOR} But with these ranks like the others alone the step is only 10.0 % shorter."
+    )
+
+
+def test_the_verdict_names_late_ranks_whose_mending_was_not_replayed() -> None:
+    text = said(WAITED, studied({"launching": 0.5})).text
+    assert text.endswith(f"worth 2.00x. {WAITED_FOR}")
+
+
+def test_the_verdict_says_it_once_where_the_late_rank_leads() -> None:
+    text = said(WAITED, studied({"launching": 0.1, "no-straggler": 0.5})).text
+    assert text.startswith("Fix rank 1 first: 15.0 ms of every 100.0 ms step, worth 2.00x. ")
+    assert text.count("Ranks wait that long") == 1
+    assert "shorter" not in text
+
+
+def test_a_fix_that_leaves_nothing_has_no_end_of_worth() -> None:
+    assert "worth infx" not in said(job(comm_unsplit=14.0), studied({"transfer": 1.0})).text
 
 
 def test_the_verdict_adds_why_after_the_sentence_that_is_the_same_for_all() -> None:
@@ -136,7 +282,7 @@ def test_the_ceiling_without_a_late_rank_is_that_of_the_step_without_its_waiting
         method="clocked",
         found=[late(1, 30.0)],
     )
-    assert {f.id: c for f, c in ranked(pair).findings}["late-rank"] == 4.25
+    assert ceilings(pair)["late-rank"] == 4.25
 
 
 def test_the_verdict_promises_nothing_where_shares_cannot_tell() -> None:
