@@ -126,6 +126,7 @@ def member(
         strip=None,
         evidence=NOTHING,
         unlinked_share=0.0,
+        program=None,
     )
     return Member(rank, cycle, digest)
 
