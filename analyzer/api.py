@@ -21,6 +21,7 @@ from analyzer.report.build import Request, build, label_of
 from analyzer.report.document import InputFile, Report
 from analyzer.trace.assign import ORDER, Assignment, FileInfo, assign_ranks, separate_runs
 from analyzer.trace.discover import Found, find
+from analyzer.trace.refusals import require_sound
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,12 @@ def digests(
     executor: Executor | None = None,
     found: Found | None = None,
     progress: Progress = lambda path: None,
+    strict: bool = False,
 ) -> Digested:
     """Digests of the traces and saved digests under `paths`.
 
-    UnusableInput, with a sentence per file, when none is usable.
+    UnusableInput, with a sentence per file, when none is usable; if `strict`, also for one that had
+    to be repaired.
     """
     found = found or find(paths)
     outcomes = fleet.digest_all(
@@ -76,6 +79,8 @@ def digests(
             ),
             "pass the files that torch.profiler exported, or the folder they are in",
         )
+    if strict:
+        require_sound(digest.meta for digest in good.values())
     return Digested(good, unusable)
 
 
@@ -183,12 +188,15 @@ def analyze(
     executor: Executor | None = None,
     rank_of: Mapping[str, int] | None = None,
     progress: Progress = lambda path: None,
+    strict: bool = False,
 ) -> Report:
     """The report on the traces (files, folders, patterns, digests) of one run.
 
     An empty `request.label` is replaced by the name of the folder or file.
     """
-    digested = digests(paths, settings, jobs=jobs, executor=executor, progress=progress)
+    digested = digests(
+        paths, settings, jobs=jobs, executor=executor, progress=progress, strict=strict
+    )
     return report(load(digested, rank_of=rank_of, settings=settings), request, settings)
 
 

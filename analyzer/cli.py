@@ -97,6 +97,7 @@ def cli(
     callback=options.parsed(options.ranks_of),
     help="Rank of a file whose name and metadata do not say it.",
 )
+@options.STRICT
 @options.STEPS
 @options.JOBS
 @options.CONFIG
@@ -114,6 +115,7 @@ def analyze(
     shared_loader: bool,
     label: str,
     rank_of: dict[str, int],
+    strict: bool,
     step_pattern: str | None,
     jobs: int | None,
     config: Path | None,
@@ -126,7 +128,7 @@ def analyze(
     """
     settings = options.settings(config, step_pattern)
     target = Target.of(output, formats, force, open_page)
-    loaded = _load(terminal, paths, rank_of, settings, jobs)
+    loaded = _load(terminal, paths, rank_of, settings, jobs, strict=strict)
     request = Request(label, options.now(), mode, shared_loader, duration, n)
     target.paint(api.report(loaded, request, settings), terminal)
 
@@ -137,10 +139,14 @@ def _load(
     rank_of: dict[str, int],
     settings: api.Settings,
     jobs: int | None,
+    *,
+    strict: bool = False,
 ) -> api.Loaded:
     found = find(paths)
     with terminal.bar(len(found.traces)) as progress:
-        digested = api.digests(paths, settings, jobs=jobs, found=found, progress=progress)
+        digested = api.digests(
+            paths, settings, jobs=jobs, found=found, progress=progress, strict=strict
+        )
     _say_skipped(terminal, digested)
     loaded = api.load(digested, rank_of=rank_of, settings=settings)
     if terminal.verbose:
@@ -190,6 +196,7 @@ def inspect(
     help="Folder for the digests, one per trace.",
 )
 @options.FORCE
+@options.STRICT
 @options.STEPS
 @options.JOBS
 @options.CONFIG
@@ -199,6 +206,7 @@ def digest(
     paths: tuple[str, ...],
     output: Path,
     force: bool,
+    strict: bool,
     step_pattern: str | None,
     jobs: int | None,
     config: Path | None,
@@ -211,7 +219,9 @@ def digest(
     settings = options.settings(config, step_pattern)
     found = find(paths)
     with terminal.bar(len(found.traces)) as progress:
-        digested = api.digests(paths, settings, jobs=jobs, found=found, progress=progress)
+        digested = api.digests(
+            paths, settings, jobs=jobs, found=found, progress=progress, strict=strict
+        )
     _say_skipped(terminal, digested)
     targets = {output / f"{path.name}.digest": path for path in digested.digests}
     if len(targets) < len(digested.digests):

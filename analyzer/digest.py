@@ -25,6 +25,7 @@ from analyzer.errors import UnusableInput
 from analyzer.timeline import launches as launching
 from analyzer.timeline import steps as stepping
 from analyzer.timeline.intervals import Intervals
+from analyzer.timeline.sampling import carried
 from analyzer.timeline.steps import Steps
 from analyzer.trace import kineto
 from analyzer.trace.schema import Kind, Trace, TraceMeta
@@ -45,7 +46,9 @@ class StepRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Strip(msgspec.Struct, frozen=True, kw_only=True):
-    """One used step as STRIP_BINS equal stretches, each with the class that has most of it."""
+    """One used step as STRIP_BINS equal stretches, each named so that all together keep the
+    shares of the classes.
+    """
 
     step: int
     start: int
@@ -129,8 +132,8 @@ def _strip(steps: Steps, found: Breakdown) -> Strip | None:
     chosen = int(steps.used[len(steps.used) // 2])
     start, end = int(steps.edges[chosen]), int(steps.edges[chosen + 1])
     bins = np.linspace(start, end, STRIP_BINS + 1).astype(np.int64)
-    most = found.per_window(bins).argmax(axis=1).tolist()
-    return Strip(step=steps.index[chosen], start=start, end=end, classes=[CLASSES[i] for i in most])
+    names = [CLASSES[i] for i in carried(found.per_window(bins))]
+    return Strip(step=steps.index[chosen], start=start, end=end, classes=names)
 
 
 def _pairs(times: Intervals) -> list[tuple[int, int]]:

@@ -200,6 +200,9 @@ STEPS = click.option(
     metavar="REGEX",
     help="Annotation that marks a step. Default: ProfilerStep#N.",
 )
+STRICT = click.option(
+    "--strict", is_flag=True, help="Refuse a file that has to be repaired to be read."
+)
 FORCE = click.option("-f", "--force", is_flag=True, help="Replace existing files.")
 FORMAT = click.option(
     "--format",

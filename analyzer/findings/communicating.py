@@ -31,12 +31,13 @@ from analyzer.findings.finding import (
     others_median,
     sentences,
 )
+from analyzer.ranks.agreement import MISMATCHES
 from analyzer.ranks.pool import CollectiveMean, Job
 from analyzer.ranks.stragglers import Late
 
 COMMUNICATION = GROUPS["communication"]
 # Kind of collective -> what hides it; the first is the kind with most exposed time.
-_HIDE = {
+HIDE = {
     "all_reduce": "Start the reduction earlier and in smaller pieces (DDP: bucket_cap_mb, "
     "static_graph); where tensors are split, overlap it with the next matrix product.",
     "all_gather": "Gather the next layer's parameters while this one computes (FSDP: "
@@ -109,12 +110,12 @@ def exposed_communication(view: View) -> Outcome:
             f"{view.ms(fused)} of it is in kernels that also compute." if fused else "",
         ),
         so=sentences(
-            _HIDE.get(kinds[0], _HIDE_ANY) if kinds else _HIDE_ANY,
+            HIDE.get(kinds[0], _HIDE_ANY) if kinds else _HIDE_ANY,
             "" if split else "Look for a late rank before the network.",
         ),
         check=view.check("exposed transfer" if split else "exposed communication", limit),
         where=_exposed_places(view),
-        confidence=view.confidence(fused > 0),
+        confidence=view.confidence(fused > 0, mismatched(job)),
         whatif="no-communication",
         removes=removes,
     )
@@ -138,6 +139,11 @@ def _what_is_split(view: View) -> str:
     )
 
 
+def mismatched(job: Job) -> bool:
+    """Whether ranks disagree on some collectives: the rest may be one operation only by chance."""
+    return any(job.together.matching.left[why] for why in MISMATCHES)
+
+
 def _left_out(job: Job) -> str:
     """Why communication was not split: the most frequent reason."""
     matching = job.together.matching
@@ -146,7 +152,7 @@ def _left_out(job: Job) -> str:
     if not matching.left:
         return "members of its groups were not recorded"
     reason, records = matching.left.most_common(1)[0]
-    return f"not joined: {records:,} of {matching.records:,} collectives, {reason}"
+    return f"not joined: {records:,} of {matching.records:,} records, {reason}"
 
 
 def _exposed_kinds(view: View) -> list[str]:

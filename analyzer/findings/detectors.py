@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from analyzer.config import Thresholds
-from analyzer.findings import communicating, lateness, waiting, working
+from analyzer.findings import communicating, lateness, skew, waiting, working
 from analyzer.findings.finding import Finding, Outcome, Passed, View
 from analyzer.ranks.pool import Job
 from analyzer.whatif.study import NO_STUDY, Study
 
 CATALOGUE: dict[str, Callable[[View], Outcome]] = {
     "late-rank": lateness.late_rank,
-    "rank-skew": lateness.rank_skew,
+    "rank-skew": skew.rank_skew,
     "exposed-communication": communicating.exposed_communication,
     "data-loading": waiting.data_loading,
     "kernel-launch": waiting.kernel_launch,

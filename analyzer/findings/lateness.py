@@ -1,7 +1,7 @@
-"""Do ranks wait for one late rank, or for each other by turns? Then they need different cures.
+"""Do ranks wait for one late rank, or a few? Then mending those helps.
 
-The waiting for a rank is what it costs the others. A late rank costs more than jitter explains, and
-mending it helps; jitter makes each rank last now and then. Times are ns per rank and step.
+The waiting for a rank is what it costs the others. A late rank costs more than jitter explains;
+other waiting is told in skew.py. Times are ns per rank and step.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from analyzer.classify.classes import (
     OPTIMIZER,
     UNEXPLAINED,
 )
-from analyzer.findings.communicating import kind_places, late_because, late_reasons
+from analyzer.findings.communicating import late_because, late_reasons, mismatched
 from analyzer.findings.finding import (
     MOST_PLACES,
     Finding,
@@ -31,15 +31,14 @@ from analyzer.findings.finding import (
     percent,
     sentences,
 )
-from analyzer.ranks.agreement import IMPOSSIBLE
-from analyzer.ranks.collectives import UNEQUAL
+from analyzer.ranks.keys import SEND_RECV
 from analyzer.ranks.pool import Job
 from analyzer.ranks.stragglers import CLOCKED, Late
 
 # The headline names ranks that cost this part of the dearest: the rest would hardly be felt.
 _BULK = 0.25
 _MOST_NAMES = 4
-_MOST_STEPS = 6
+MOST_STEPS = 6
 
 # Class that a late rank has more of -> how the headline says so, and what to do about it.
 _CLAUSE = {
@@ -78,14 +77,14 @@ _NO_CURE = "The trace does not tell why: move its process to another GPU to see 
 def late_rank(view: View) -> Outcome:
     """Ranks the others wait for; None where nothing was joined or clocks contradict each other."""
     job, limit = view.job, view.limits.late_rank_share
-    together, waited = job.together, job.mean_ns[COMM_WAIT]
+    together = job.together
     if together.method != CLOCKED:
         return None
     if not together.late:
-        return Passed(_nobody(view))
-    if not _fires(view):
-        return view.below("Waiting for late ranks", _caused(job, together.late), limit)
-    named = [late for late in together.late if late.cost_ns >= _BULK * together.late[0].cost_ns]
+        return Passed(nobody(view))
+    if not fires(view):
+        return view.below("Waiting for late ranks", caused(job, together.late), limit)
+    named = headline(view)
     removes = _removed(view, named)
     return Finding(
         id="late-rank",
@@ -93,22 +92,23 @@ def late_rank(view: View) -> Outcome:
         attack=f"Fix {_names(named, 'rank')}",
         why=_why(view, named),
         time_class=COMM_WAIT,
-        ns=waited,
+        ns=removes[COMM_WAIT],
         step_ns=job.step_ns,
         saved_ns=sum(removes.values()),
         because=sentences(
-            f"{view.both(waited)} pass waiting for a rank that has not arrived.",
-            *(_of_rank(view, late) for late in together.late[:MOST_PLACES]),
+            f"{view.both(job.mean_ns[COMM_WAIT])} pass waiting for a rank that has not arrived.",
+            *(of_rank(view, late) for late in together.late[:MOST_PLACES]),
             _worth(view, named, removes),
         ),
-        so=sentences(*_cures(view, named)),
+        so=sentences(*cures(view, named)),
         check=view.check("waiting for other ranks", limit),
         where=[
-            Place(f"rank {late.rank}", _caused(job, [late]), None)
+            Place(f"rank {late.rank}", caused(job, [late]), None)
             for late in together.late[:MOST_PLACES]
         ],
         confidence=view.confidence(
-            _mismatched(job),
+            mismatched(job),
+            job.together.perhaps_several,
             not all(late_reasons(view, late) for late in named),
         ),
         whatif="no-straggler",
@@ -116,52 +116,19 @@ def late_rank(view: View) -> Outcome:
     )
 
 
-def rank_skew(view: View) -> Outcome:
-    """Waiting that no late rank explains; None where nothing could be split."""
-    job, limit = view.job, view.limits.late_rank_share
-    waited = job.mean_ns[COMM_WAIT]
-    if job.together.method is None or _fires(view):
-        return None
-    if job.share(waited) < limit:
-        return view.below("Waiting of ranks for each other", waited, limit)
-    clocked = job.together.method == CLOCKED
-    return Finding(
-        id="rank-skew",
-        title="Ranks wait for each other by turns" if clocked else "Ranks wait for each other",
-        attack="Even out the ranks",
-        time_class=COMM_WAIT,
-        ns=waited,
-        step_ns=job.step_ns,
-        saved_ns=waited,
-        because=sentences(
-            f"{view.both(waited)} pass waiting for a rank that has not arrived.",
-            _nobody(view)
-            if clocked
-            else "Which rank is late cannot be told: the clocks contradict each other.",
-        ),
-        so="Give every rank the same work (samples sorted by length, equal padding), let them meet "
-        "less often (gradient accumulation with no_sync(), fewer and larger collectives), and take "
-        "away jitter: processes pinned to cores, no other jobs, garbage collection between steps.",
-        check=view.check("waiting for other ranks", limit),
-        where=kind_places((c, c.wait_ns) for c in job.collectives),
-        confidence=view.confidence(not clocked, _mismatched(job)),
-        whatif="no-straggler",
-        removes={COMM_WAIT: waited},
-    )
+def headline(view: View) -> list[Late]:
+    """The late ranks of the headline, the dearest first."""
+    late = view.job.together.late
+    return [one for one in late if one.cost_ns >= _BULK * late[0].cost_ns]
 
 
-def _fires(view: View) -> bool:
+def fires(view: View) -> bool:
     """Whether late ranks cause enough waiting."""
-    caused = _caused(view.job, view.job.together.late)
-    return caused > 0 and view.job.share(caused) >= view.limits.late_rank_share
+    ns = caused(view.job, view.job.together.late)
+    return ns > 0 and view.job.share(ns) >= view.limits.late_rank_share
 
 
-def _mismatched(job: Job) -> bool:
-    """Whether ranks disagree on some collectives: the rest may be one operation only by chance."""
-    return any(job.together.matching.left[why] for why in (UNEQUAL, IMPOSSIBLE))
-
-
-def _caused(job: Job, late: Sequence[Late]) -> float:
+def caused(job: Job, late: Sequence[Late]) -> float:
     """Waiting for these ranks, mean over all ranks; costs may be of more steps than the mean is."""
     return min(job.mean_ns[COMM_WAIT], sum(one.cost_ns for one in late) / len(job.ranks))
 
@@ -172,7 +139,7 @@ def _removed(view: View, named: Sequence[Late]) -> dict[str, float]:
     The others' step shortens by their waiting, the late ranks' by their excess; the mean by both.
     """
     job = view.job
-    removes = {COMM_WAIT: _caused(job, named)}
+    removes = {COMM_WAIT: caused(job, named)}
     for late in named:
         for name, ns in late.because:
             removes[name] = min(job.mean_ns[name], removes.get(name, 0.0) + ns / len(job.ranks))
@@ -188,39 +155,26 @@ def _worth(view: View, named: Sequence[Late], removes: Mapping[str, float]) -> s
     )
 
 
-def _nobody(view: View) -> str:
-    """That no rank is late, with the one that comes nearest to it."""
-    cost = view.job.together.cost_ns
-    if not any(cost.values()):
-        return "No rank is late: none makes the others wait."
-    dearest = max(cost, key=lambda rank: (cost[rank], -rank))
-    each, limit = cost[dearest] / (len(view.job.ranks) - 1), view.limits.noise_share
-    return (
-        f"No rank is late: rank {dearest} makes the others wait most, {view.ms(each)} each per "
-        f"step ({percent(view.job.share(each))}); a late one costs {percent(limit)} or "
-        "more, and more than jitter explains."
-    )
-
-
 def _names(late: Sequence[Late], word: str = "Rank") -> str:
     """ "Rank 3", "Ranks 0 and 6", "Ranks 0, 1, 2, 3 and 9 more"."""
     ranks = [one.rank for one in late]
     shown = [str(rank) for rank in sorted(ranks[:_MOST_NAMES])]
     if len(ranks) > _MOST_NAMES:
         shown.append(f"{len(ranks) - _MOST_NAMES} more")
-    return f"{word}{'s' if len(ranks) > 1 else ''} {_listed(shown)}"
+    return f"{word}{'s' if len(ranks) > 1 else ''} {listed(shown)}"
 
 
-def _listed(words: Sequence[str]) -> str:
+def listed(words: Sequence[str]) -> str:
+    """ "0", "0 and 6", "0, 1 and 6"."""
     return " and ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
 
 
 def _why(view: View, named: Sequence[Late]) -> str:
     """What the headline adds: how much of the waiting is for these ranks, because of what."""
     these = {1: "this one", 2: "these two"}.get(len(named), f"these {len(named)}")
-    part = _caused(view.job, named) / view.job.mean_ns[COMM_WAIT]
-    share = "all" if part >= 0.9995 else percent(part)
-    return f"Ranks wait that long for others, {share} of it for {these}, {_because(view, named)}."
+    part = caused(view.job, named) / view.job.mean_ns[COMM_WAIT]
+    share = "" if part >= 0.9995 else f"{percent(part)} of all they wait, "
+    return f"Ranks wait that long for {these}, {share}{_because(view, named)}."
 
 
 def _because(view: View, named: Sequence[Late]) -> str:
@@ -237,12 +191,12 @@ def _because(view: View, named: Sequence[Late]) -> str:
     for name, rows in [*by_cause.items()][:2]:
         rows.sort(key=lambda row: row[0].rank)
         place = "there" if alone else f"on {_names([late for late, _ in rows], 'rank')}"
-        more = _listed([view.ms(ns) for _, ns in rows]).replace(" ms", "", len(rows) - 1)
+        more = listed([view.ms(ns) for _, ns in rows]).replace(" ms", "", len(rows) - 1)
         clauses.append(f"{_CLAUSE[name].format(place)} ({more} more than on {others})")
-    return f"because {_listed(clauses)}"
+    return f"because {listed(clauses)}"
 
 
-def _of_rank(view: View, late: Late) -> str:
+def of_rank(view: View, late: Late) -> str:
     """One late rank: what it costs, how often and when it is last, and what it does more of."""
     reason = late_because(view, late)
     return (
@@ -257,13 +211,58 @@ def _steps(job: Job, late: Late) -> str:
     used = {step.index for member in job.members for step in member.digest.used}
     if len(late.steps) == len(used):
         return "in every step"
-    shown = [str(index) for index in late.steps[:_MOST_STEPS]]
-    if len(late.steps) > _MOST_STEPS:
+    shown = [str(index) for index in late.steps[:MOST_STEPS]]
+    if len(late.steps) > MOST_STEPS:
         shown.append("others")
-    return f"in {len(late.steps)} of {len(used)} steps ({_listed(shown)})"
+    return f"in {len(late.steps)} of {len(used)} steps ({listed(shown)})"
 
 
-def _cures(view: View, named: Sequence[Late]) -> list[str]:
+def cures(view: View, named: Sequence[Late]) -> list[str]:
     """What to do, by cause, each once."""
     causes = [late_reasons(view, late)[:1] for late in named]
     return list(dict.fromkeys(_CURE[c[0][0]] if c else _NO_CURE for c in causes))
+
+
+def nobody(view: View) -> str:
+    """That no rank is late, with the one that comes nearest to it; empty where some are."""
+    together = view.job.together
+    if together.late or together.method != CLOCKED:
+        return ""
+    cost = together.cost_ns
+    if not any(cost.values()):
+        return "No rank is late: none makes the others wait."
+    dearest = max(cost, key=lambda rank: (cost[rank], -rank))
+    each, limit = cost[dearest] / (len(view.job.ranks) - 1), view.limits.noise_share
+    costs = (
+        f"rank {dearest} makes the others wait most, {view.ms(each)} each per step "
+        f"({percent(view.job.share(each))})"
+    )
+    if view.job.share(each) >= limit:
+        return f"No rank is late throughout: {costs}, {_yet_not_late(view.job)}."
+    return (
+        f"No rank is late: {costs}; a late one costs {percent(limit)} or more, and more than "
+        "jitter explains."
+    )
+
+
+def in_pipeline(job: Job) -> bool:
+    """Whether most waiting, hidden or not, is in sends and receives."""
+    waits = [(c.kind, c.wait_ns or 0.0) for c in job.collectives]
+    return 2 * sum(ns for kind, ns in waits if kind == SEND_RECV) > sum(ns for _, ns in waits)
+
+
+def _yet_not_late(job: Job) -> str:
+    """Why a rank that the others wait for is not called late."""
+    if in_pipeline(job):
+        return "but works no longer than its peers"
+    sole = job.together.sole
+    when = in_steps(job, sole) if sole else ""
+    return f"most of it in {when}" if when else "no more than jitter may explain"
+
+
+def in_steps(job: Job, late: Late) -> str:
+    """ "step 7", "steps 3 and 7"; empty where it is all of them or too many to list."""
+    used = {step.index for member in job.members for step in member.digest.used}
+    if len(late.steps) == len(used) or len(late.steps) > MOST_STEPS:
+        return ""
+    return f"step{'s' if len(late.steps) > 1 else ''} {listed([str(i) for i in late.steps])}"

@@ -3,15 +3,15 @@
 For ranks r and s and every operation g, e_r + theta_r >= a_s + theta_s bounds theta_r - theta_s
 from both sides; the ends of one operation, close together in truth, give the estimate inside the
 bounds (methods 5.4). A send with its receive bounds it from one side; such pairs are asked only
-for clocks that no collective joins. Ranks of one host share a clock. Where even the best offsets
-let a rank leave before another came, something was not one operation, or clocks jump: then nothing
-is said that needs a common clock. Times in ns.
+for clocks that no collective joins. Ranks of one host share a clock; ranks that name no host may.
+Where even the best offsets let a rank leave before another came, something was not one operation,
+or clocks jump: then nothing is said that needs a common clock. Times in ns.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -35,7 +35,8 @@ class Clocks:
 
     `residual_ns` is the median spread of ends that should coincide; `aligned` is False where the
     operations contradict each other, None where there were none to tell. `offset` is at `at_ns`
-    of the rank's own clock and grows by `drift` (ns per ns).
+    of the rank's own clock and grows by `drift` (ns per ns). `one` says that one host's clock is
+    known to have served all ranks.
     """
 
     offset: dict[int, int]
@@ -43,6 +44,7 @@ class Clocks:
     at_ns: dict[int, int]
     aligned: bool | None
     residual_ns: int | None
+    one: bool = True
 
     def of(self, rank: int, instants: Int64) -> Int64:
         """The rank's instants on the common clock."""
@@ -56,7 +58,7 @@ class Clocks:
     @property
     def error_ns(self) -> int:
         """What differences between ranks may be off by: nothing where one clock served all."""
-        return (self.residual_ns or 0) if any(self.offset.values()) else 0
+        return 0 if self.one else self.residual_ns or 0
 
 
 class Offset(NamedTuple):
@@ -69,10 +71,14 @@ class Offset(NamedTuple):
     high: int
 
 
+_Clock = tuple[str, str]
+HOST, RANK = "host", "rank"
+
+
 class _Shared(NamedTuple):
     """Operations of two clocks: last arrival and first end on each."""
 
-    other: Hashable
+    other: _Clock
     a_s: Int64
     e_s: Int64
     a_r: Int64
@@ -87,8 +93,8 @@ def align(groups: Sequence[Joined], hosts: Mapping[int, str | None]) -> Clocks:
     """
     complete = [g for g in groups if g.complete and len(g.kind)]
     ranks = sorted({r for g in complete for r in g.ranks})
-    alone = {r: ("rank", str(r)) for r in ranks}
-    named = {r: alone[r] if hosts.get(r) is None else ("host", str(hosts[r])) for r in ranks}
+    alone = {r: (RANK, str(r)) for r in ranks}
+    named = {r: alone[r] if hosts.get(r) is None else (HOST, str(hosts[r])) for r in ranks}
     clocks = _aligned(complete, named)
     sure = [g for g in complete if not g.by_order]
     if named != alone and any(contradictions(g, clocks).any() for g in sure):
@@ -96,7 +102,7 @@ def align(groups: Sequence[Joined], hosts: Mapping[int, str | None]) -> Clocks:
     return clocks
 
 
-def _aligned(complete: Sequence[Joined], clock_of: Mapping[int, Hashable]) -> Clocks:
+def _aligned(complete: Sequence[Joined], clock_of: Mapping[int, _Clock]) -> Clocks:
     collectives = [g for g in complete if not g.paired]
     pairs = [g for g in complete if g.paired]
     found, by_pairs = _spread(collectives, pairs, clock_of)
@@ -107,6 +113,7 @@ def _aligned(complete: Sequence[Joined], clock_of: Mapping[int, Hashable]) -> Cl
         at_ns={r: found[c].at_ns for r, c in clock_of.items()},
         aligned=None,
         residual_ns=None,
+        one=len(found) < 2,
     )
     if not groups:
         return clocks
@@ -123,17 +130,17 @@ def contradictions(group: Joined, clocks: Clocks) -> np.ndarray[tuple[int], np.d
     return np.asarray(arrived - left > SLACK_NS)
 
 
-_Near = Mapping[Hashable, Sequence[_Shared]]
+_Near = Mapping[_Clock, Sequence[_Shared]]
 
 
 def _spread(
-    collectives: Sequence[Joined], pairs: Sequence[Joined], clock_of: Mapping[int, Hashable]
-) -> tuple[dict[Hashable, Offset], bool]:
+    collectives: Sequence[Joined], pairs: Sequence[Joined], clock_of: Mapping[int, _Clock]
+) -> tuple[dict[_Clock, Offset], bool]:
     """Offsets to the first clock of each set of clocks that share groups, along shared groups, and
     whether pairs were needed for any.
     """
     sure, rest = _shared(collectives, clock_of), _shared(pairs, clock_of)
-    found: dict[Hashable, Offset] = {}
+    found: dict[_Clock, Offset] = {}
     by_pairs = False
     for root in clock_of.values():
         if root not in found:
@@ -142,11 +149,11 @@ def _spread(
     return found, by_pairs
 
 
-def _shared(groups: Sequence[Joined], clock_of: Mapping[int, Hashable]) -> _Near:
+def _shared(groups: Sequence[Joined], clock_of: Mapping[int, _Clock]) -> _Near:
     """Of each clock the operations it shares with others."""
-    near: dict[Hashable, list[_Shared]] = defaultdict(list)
+    near: dict[_Clock, list[_Shared]] = defaultdict(list)
     for group in groups:
-        columns: dict[Hashable, list[int]] = defaultdict(list)
+        columns: dict[_Clock, list[int]] = defaultdict(list)
         for i, rank in enumerate(group.ranks):
             columns[clock_of[rank]].append(i)
         sides = {
@@ -160,39 +167,40 @@ def _shared(groups: Sequence[Joined], clock_of: Mapping[int, Hashable]) -> _Near
     return near
 
 
-def _reach(root: Hashable, sure: _Near, rest: _Near, found: dict[Hashable, Offset]) -> bool:
+def _reach(root: _Clock, sure: _Near, rest: _Near, found: dict[_Clock, Offset]) -> bool:
     """Adds the offset of every clock that shares operations with `root`, nearest first; along the
     `rest` only where nothing is left to add along the `sure`. Tells whether that was so.
     """
     waiting, later, needed = [root], [root], False
     while waiting or later:
         near, known = (sure, waiting.pop(0)) if waiting else (rest, later.pop(0))
-        shared: dict[Hashable, list[_Shared]] = defaultdict(list)
+        shared: dict[_Clock, list[_Shared]] = defaultdict(list)
         for one in near.get(known, ()):
             if one.other not in found:
                 shared[one.other].append(one)
         for other, rows in shared.items():
-            found[other] = _chained(found[known], rows)
+            found[other] = _chained(found[known], rows, known[0] == other[0] == HOST)
             waiting.append(other)
             later.append(other)
             needed |= near is rest
     return needed
 
 
-def _chained(known: Offset, shared: Sequence[_Shared]) -> Offset:
+def _chained(known: Offset, shared: Sequence[_Shared], two: bool) -> Offset:
     a_s, e_s, a_r, e_r = (np.concatenate([n[i] for n in shared]) for i in range(1, 5))
-    pair = offset_between(a_s, e_s, a_r, e_r)
+    pair = offset_between(a_s, e_s, a_r, e_r, two)
     # The known clock's drift counts from its own time, which is `ns` later than the new one's.
     beyond = pair.at_ns + pair.ns - known.at_ns
     shift = known.ns + (round(known.drift * beyond) if known.drift else 0)
     return pair._replace(ns=pair.ns + shift, drift=pair.drift + known.drift)
 
 
-def offset_between(a_s: Int64, e_s: Int64, a_r: Int64, e_r: Int64) -> Offset:
+def offset_between(a_s: Int64, e_s: Int64, a_r: Int64, e_r: Int64, two: bool = False) -> Offset:
     """theta_r - theta_s from arrivals and ends of shared operations, each on its own clock.
 
     The median difference of the ends, within [max(a_s - e_r), min(e_s - a_r)]; a line through them
-    (Theil-Sen) in long recordings. With empty bounds (low over high) the median alone.
+    (Theil-Sen) in long recordings. With empty bounds (low over high) the median alone. Unless they
+    are known to be `two`, an offset within the scatter is none.
     """
     difference = e_s - e_r
     at_ns, drift = int(e_r[0]), 0.0
@@ -202,7 +210,7 @@ def offset_between(a_s: Int64, e_s: Int64, a_r: Int64, e_r: Int64) -> Offset:
     low, high = int((a_s - e_r - line).max()), int((e_s - a_r - line).min())
     point = round(float(np.median(difference - line - difference[0]))) + int(difference[0])
     scatter = float(np.median(np.abs(difference - line - point)))
-    if low <= 0 <= high and not drift and abs(point) <= 2 * scatter:
+    if not two and low <= 0 <= high and not drift and abs(point) <= 2 * scatter:
         # Ends scatter by this much around no offset at all: one clock, as on one host.
         point = 0
     return Offset(min(max(point, low), high) if low <= high else point, drift, at_ns, low, high)

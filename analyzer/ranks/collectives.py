@@ -2,11 +2,12 @@
 
 Ranks issue the collectives of a group in one order. So they are joined by the group's sequence
 number where it was recorded, else by group, kind, the step they were launched in, and order. Counts
-and sizes must agree; where they do not, nothing of that step is joined and the mismatch is told: a
-shift by one would give believable waits between unrelated kernels. A send is joined with the
-receive of the same source and destination by step and order alone: each rank numbers its own sends
-and receives with all its peers. Whether what was joined by order can be one operation is checked in
-agreement.py. Times in ns, each on its rank's own clock.
+and sizes must agree; where they do not, nothing of that step is joined by order and the mismatch is
+told: a shift by one would give believable waits between unrelated kernels (losses.py joins what
+ends together). A send is joined with the receive of the same source and destination by step and
+order alone: each rank numbers its own sends and receives with all its peers. Whether what was
+joined by order can be one operation is checked in agreement.py. Times in ns, each on its rank's
+own clock.
 """
 
 from __future__ import annotations
@@ -14,42 +15,24 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from analyzer.classify.tables import CollectiveRecord
+from analyzer.ranks.keys import by_key, lost, spans_of
 from analyzer.ranks.member import Member
 from analyzer.trace.schema import NO_ID, Int64
 
-# Every member takes part from arrival to end; a broadcast can be over on one rank before another
-# arrives, so arrivals say nothing about waiting there.
-ALL_PARTICIPANT = frozenset(
-    {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "dispatch", "combine"}
-)
-SEND_RECV = "send_recv"
 # Earlier than any time of a trace, with room for differences in 64 bits.
 LONG_AGO = -(2**60)
 # Uneven by nature: sizes of members differ.
 UNEVEN = frozenset({"all_to_all", "dispatch", "combine", "all_gather"})
 
 
-class Key(NamedTuple):
-    """What operations of different ranks must share to be one."""
-
-    cycle: int
-    group: str
-    size: int | None
-    kind: str
-    step: int | None
-    sequence: int | None
-    stream: str
-    ends: tuple[int, int] | None
-
-
-class _Family(NamedTuple):
+class Family(NamedTuple):
     """What operations have in common that are kept in one table."""
 
     group: str
@@ -107,21 +90,53 @@ class Joined:
         )
 
 
+def merged(groups: Iterable[Joined]) -> list[Joined]:
+    """The groups with tables of one family as one."""
+    alike: dict[tuple[object, ...], list[Joined]] = defaultdict(list)
+    for g in groups:
+        alike[g.group, tuple(g.ranks), g.complete, g.by_order, g.assumed, g.paired].append(g)
+    return [
+        replace(
+            first,
+            kind=[kind for g in same for kind in g.kind],
+            nbytes=[nbytes for g in same for nbytes in g.nbytes],
+            step=[step for g in same for step in g.step],
+            records=[row for g in same for row in g.records],
+            start=np.concatenate([g.start for g in same]),
+            end=np.concatenate([g.end for g in same]),
+        )
+        for same in alike.values()
+        for first in same[:1]
+    ]
+
+
+@dataclass(frozen=True)
+class Uneven:
+    """Collectives of one step that order cannot join: the ranks hold other counts or sizes."""
+
+    cycle: int
+    family: Family
+    kind: str
+    records: list[list[CollectiveRecord]]
+
+
 @dataclass(frozen=True)
 class Matching:
-    """All joined operations; `left` counts records by the reason they were not joined."""
+    """All joined operations; `left` counts records by the reason they were not joined, `uneven`
+    are those of them that disagree within a step.
+    """
 
     joined: list[Joined]
     records: int
     left: Counter[str]
+    uneven: list[Uneven] = field(default_factory=list)
 
 
-NO_STEP = "launched before the recording or without a launch record"
-NOT_ALL = "of kinds that not all members wait in"
 NO_LENGTH = "recorded without a length on some rank"
 UNEQUAL = "of steps in which the ranks' counts or sizes disagree"
 ALONE = "of groups of which only one rank was recorded"
 MISSING = "of groups of which a member's record is missing"
+LOST = "of operations of which a rank that holds those before and after lost its own"
 ONE_SIDE = "sent or received where the other side was not recorded"
 TOO_MANY = "of groups whose name more ranks use than the group has members"
 
@@ -129,105 +144,46 @@ TOO_MANY = "of groups whose name more ranks use than the group has members"
 def match(members: Sequence[Member], world_size: int) -> Matching:
     """Joins the collectives of all ranks; a group without recorded members is the whole run."""
     left: Counter[str] = Counter()
-    rows: dict[_Family, list[list[CollectiveRecord]]] = defaultdict(list)
-    steps: dict[_Family, list[tuple[int, int]]] = defaultdict(list)
-    for key, by_rank in _by_key(members, left).items():
+    rows: dict[Family, list[list[CollectiveRecord]]] = defaultdict(list)
+    steps: dict[Family, list[tuple[int, int]]] = defaultdict(list)
+    uneven: list[Uneven] = []
+    found = by_key(members, left)
+    spans = spans_of(found)
+    for key, by_rank in found.items():
         count = sum(map(len, by_rank.values()))
+        members_of = _size(key.group, key.size) or world_size
+        short = 2 if key.ends else members_of
+        gone = len(by_rank) < short and lost(key, by_rank, spans)
         if len(by_rank) < 2:
-            left[ONE_SIDE if key.ends else ALONE] += count
-        elif len(by_rank) > (_size(key.group, key.size) or world_size):
+            left[LOST if gone else ONE_SIDE if key.ends else ALONE] += count
+            continue
+        if len(by_rank) > members_of:
             left[TOO_MANY] += count
-        elif not _agree(key.kind, by_rank.values()):
+            continue
+        ranks = key.ends or tuple(sorted(by_rank))
+        family = Family(key.group, key.size, ranks, key.sequence is None, key.ends is not None)
+        if not agree(key.kind, by_rank.values()):
             left[UNEQUAL] += count
-        else:
-            ranks = key.ends or tuple(sorted(by_rank))
-            by_order, paired = key.sequence is None, key.ends is not None
-            family = _Family(key.group, key.size, ranks, by_order, paired)
-            for row in zip(*(by_rank[r] for r in ranks), strict=True):
-                if any(r.end <= r.start for r in row):
-                    left[NO_LENGTH] += len(row)
-                    continue
-                rows[family].append(list(row))
-                launched = row[0].launched
-                steps[family].append((key.cycle, NO_ID if launched is None else launched))
-    groups = [_joined(f, rows[f], steps[f], world_size) for f in rows]
-    left[MISSING] += sum(g.start.size for g in groups if not g.complete)
-    return Matching(groups, sum(len(m.digest.collectives) for m in members), +left)
+            if family.by_order and not family.paired and len(by_rank) == members_of:
+                uneven.append(Uneven(key.cycle, family, key.kind, [by_rank[r] for r in ranks]))
+            continue
+        for row in zip(*(by_rank[r] for r in ranks), strict=True):
+            if any(r.end <= r.start for r in row):
+                left[NO_LENGTH] += len(row)
+                continue
+            left[LOST if gone else MISSING] += len(row) if len(by_rank) < short else 0
+            rows[family].append(list(row))
+            steps[family].append((key.cycle, launched(row)))
+    groups = [joined(f, rows[f], steps[f], world_size) for f in rows]
+    return Matching(groups, sum(len(m.digest.collectives) for m in members), +left, uneven)
 
 
-def _by_key(
-    members: Sequence[Member], left: Counter[str]
-) -> dict[Key, dict[int, list[CollectiveRecord]]]:
-    """Records by what they must share and by rank, in order of start; the rest goes to `left`."""
-    found: dict[Key, dict[int, list[CollectiveRecord]]] = defaultdict(lambda: defaultdict(list))
-    twins, streams = _twins(members), _streams(members)
-    for member in members:
-        seen = Counter(
-            (r.ranks, r.group, r.kind, r.sequence)
-            for r in member.digest.collectives
-            if r.sequence is not None
-        )
-        for r in member.digest.collectives:
-            ends = _ends(r, member.rank)
-            # A replayed graph repeats the number it was captured with.
-            number = None if ends else r.sequence
-            unique = number is not None and seen[r.ranks, r.group, r.kind, number] == 1
-            if r.kind not in ALL_PARTICIPANT and ends is None:
-                left[NOT_ALL] += 1
-            elif r.launched is None and not unique:
-                left[NO_STEP] += 1
-            else:
-                group = r.ranks or r.group
-                key = Key(
-                    cycle=member.cycle,
-                    # Groups of the same ranks count their operations apart.
-                    group=f"{group} {r.group}" if r.ranks in twins else group,
-                    size=r.group_size,
-                    kind=r.kind,
-                    step=None if unique else r.launched,
-                    sequence=number,
-                    stream=r.stream if streams and not (group or ends) else "",
-                    ends=ends,
-                )
-                found[key][member.rank].append(r)
-    return found
+def launched(row: Sequence[CollectiveRecord]) -> int:
+    """The step that the first rank launched an operation in; NO_ID where not known."""
+    return NO_ID if row[0].launched is None else row[0].launched
 
 
-def _ends(record: CollectiveRecord, rank: int) -> tuple[int, int] | None:
-    """Source and destination of a send or receive of this rank; None where not recorded."""
-    if record.kind != SEND_RECV or (record.source is None and record.destination is None):
-        return None
-    # Kineto writes the other side alone.
-    source = rank if record.source is None else record.source
-    destination = rank if record.destination is None else record.destination
-    return (source, destination) if rank in (source, destination) else None
-
-
-def _twins(members: Sequence[Member]) -> set[str]:
-    """Lists of ranks of which some rank is in more than one group."""
-    twins: set[str] = set()
-    for member in members:
-        names: dict[str, set[str]] = defaultdict(set)
-        for record in member.digest.collectives:
-            if record.ranks:
-                names[record.ranks].add(record.group)
-        twins |= {ranks for ranks, found in names.items() if len(found) > 1}
-    return twins
-
-
-def _streams(members: Sequence[Member]) -> bool:
-    """Whether streams tell operations without a group apart: all ranks use the same for them.
-
-    Streams of one communicator are in order, those of two are not.
-    """
-    used = {
-        frozenset(r.stream for r in member.digest.collectives if not (r.ranks or r.group))
-        for member in members
-    }
-    return len(used) == 1
-
-
-def _agree(kind: str, by_rank: Iterable[list[CollectiveRecord]]) -> bool:
+def agree(kind: str, by_rank: Iterable[list[CollectiveRecord]]) -> bool:
     """Whether all ranks have as many operations, of the same sizes where sizes must be equal."""
     lists = list(by_rank)
     if len({len(records) for records in lists}) > 1:
@@ -238,12 +194,13 @@ def _agree(kind: str, by_rank: Iterable[list[CollectiveRecord]]) -> bool:
     return all(len(found) <= 1 for found in sizes)
 
 
-def _joined(
-    family: _Family,
+def joined(
+    family: Family,
     rows: list[list[CollectiveRecord]],
     steps: list[tuple[int, int]],
     world_size: int,
 ) -> Joined:
+    """Operations of one family, each with the records of its ranks and its step, as one table."""
     stated = _size(family.group, family.size)
     return Joined(
         group=family.group,

@@ -217,7 +217,9 @@ def degree(size: int, found: Sequence[Group], given: int | None = None) -> Degre
     if given is not None:
         return Degree(given, f"N is {given} because it was given so.")
     known = [d for d in strategy(found) if d != UNKNOWN]
-    data = _data_degree(found)
+    data, unclear = _data_degree(size, found)
+    if unclear:
+        return Degree(size, f"N is the world size, {size}: {unclear}.")
     if data is None and {DATA, SHARDED} & set(known):
         split = _largest(found, TENSOR) * _largest(found, PIPELINE)
         data = size // split if size % split == 0 else None
@@ -238,16 +240,31 @@ def degree(size: int, found: Sequence[Group], given: int | None = None) -> Degre
     return Degree(size, f"N is the world size, {size}: {why}." if size > 1 else "N is one GPU.")
 
 
+_NOT_CROSSED = (
+    "whether replicas are sharded too could not be told, as the lists of their ranks were cut"
+)
+
+
 def _largest(found: Iterable[Group], dimension: str) -> int:
     return max((g.size or 1 for g in found if g.dimension == dimension), default=1)
 
 
-def _data_degree(found: Sequence[Group]) -> int | None:
-    """Replicas times shards where a group of each shares one rank only, else the larger."""
+def _data_degree(size: int, found: Sequence[Group]) -> tuple[int | None, str]:
+    """Replicas times shards where a group of each shares one rank only, else the larger; where the
+    lists of ranks were cut, what fills the run. None without such groups, or, with the reason,
+    where neither fills it.
+    """
     plain = [g for g in found if g.dimension == DATA and g.size]
     sharded = [g for g in found if g.dimension == SHARDED and g.size]
     if not plain and not sharded:
-        return None
-    crossed = any(len(set(a.ranks) & set(b.ranks)) == 1 for a in plain for b in sharded)
+        return None, ""
     replicas, shards = _largest(plain, DATA), _largest(sharded, SHARDED)
-    return replicas * shards if crossed else max(replicas, shards)
+    either, both = max(replicas, shards), replicas * shards
+    listed = [(set(a.ranks), set(b.ranks)) for a in plain for b in sharded if a.ranks and b.ranks]
+    if any(len(a & b) == 1 for a, b in listed):
+        return both, ""
+    if listed or not plain or not sharded:
+        return either, ""
+    split = _largest(found, TENSOR) * _largest(found, PIPELINE)
+    filling = [n for n in (both, either) if n * split == size]
+    return (filling[0], "") if filling else (None, _NOT_CROSSED)

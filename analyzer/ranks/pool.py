@@ -52,7 +52,8 @@ class KernelMean:
 class CollectiveMean:
     """Collectives of a kind, group and class of size, per rank and step; `nbytes` is the mean size.
 
-    Waiting and transfer, hidden or not, are None unless all of them could be split.
+    Waiting and transfer, hidden or not, are those of a mean one that could be split (`split_share`
+    of them, 0 to 1) times their number; None where none could.
     """
 
     kind: str
@@ -64,6 +65,7 @@ class CollectiveMean:
     exposed_ns: float
     wait_ns: float | None
     transfer_ns: float | None
+    split_share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -233,7 +235,7 @@ def _collective(records: list[CollectiveRecord], pairs: int) -> CollectiveMean:
     first = records[0]
     sizes = [r.nbytes for r in records if r.nbytes is not None]
     turns = [(r, r.turn) for r in records if r.turn is not None]
-    split = len(turns) == len(records)
+    each = len(records) / pairs / len(turns) if turns else None
     return CollectiveMean(
         kind=first.kind,
         group=first.group,
@@ -242,8 +244,9 @@ def _collective(records: list[CollectiveRecord], pairs: int) -> CollectiveMean:
         nbytes=sum(sizes) / len(sizes) if sizes else None,
         ns=sum(r.end - r.start for r in records) / pairs,
         exposed_ns=sum(r.exposed_ns for r in records) / pairs,
-        wait_ns=sum(at - r.start for r, at in turns) / pairs if split else None,
-        transfer_ns=sum(r.end - at for r, at in turns) / pairs if split else None,
+        wait_ns=None if each is None else sum(at - r.start for r, at in turns) * each,
+        transfer_ns=None if each is None else sum(r.end - at for r, at in turns) * each,
+        split_share=len(turns) / len(records),
     )
 
 

@@ -158,7 +158,7 @@ def _split_member(
     digest = msgspec.structs.replace(
         member.digest,
         steps=_split_steps(member.digest.steps, waiting, moving),
-        strip=_split_strip(member.digest.strip, waiting, moving),
+        strip=_split_strip(member.digest.strip, _alone(member), waiting, moving),
         collectives=[
             msgspec.structs.replace(r, turn=turns[id(r)]) if id(r) in turns else r
             for r in member.digest.collectives
@@ -189,19 +189,23 @@ def _split_steps(
     ]
 
 
-def _split_strip(strip: Strip | None, waiting: Intervals, moving: Intervals) -> Strip | None:
-    """The strip with each stretch of communication named by what most of it is."""
+def _split_strip(
+    strip: Strip | None, alone: Intervals, waiting: Intervals, moving: Intervals
+) -> Strip | None:
+    """The strip with each stretch of communication named anew, so that all keep their shares."""
     if strip is None:
         return None
     bins = np.linspace(strip.start, strip.end, len(strip.classes) + 1).astype(np.int64)
-    classes = [
-        c
-        if c != COMM_UNSPLIT or not (moved or waited)
-        else COMM_TRANSFER
-        if moved >= waited
-        else COMM_WAIT
-        for c, moved, waited in zip(
-            strip.classes, moving.within(bins).tolist(), waiting.within(bins).tolist(), strict=True
-        )
-    ]
+    waited, moved = waiting.within(bins), moving.within(bins)
+    rest = alone.within(bins) - waited - moved
+    # In a stretch named otherwise what communicates is owed to the next that is not.
+    owed = np.zeros(3, np.int64)
+    classes = []
+    for name, row in zip(strip.classes, np.stack([waited, moved, rest], axis=1), strict=True):
+        owed += row
+        if name == COMM_UNSPLIT and row.any():
+            chosen = int(np.where(row > 0, owed, np.iinfo(np.int64).min).argmax())
+            owed[chosen] -= bins[1] - bins[0]
+            name = (COMM_WAIT, COMM_TRANSFER, COMM_UNSPLIT)[chosen]
+        classes.append(name)
     return msgspec.structs.replace(strip, classes=classes)

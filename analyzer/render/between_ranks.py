@@ -14,6 +14,7 @@ from analyzer.render.format import (
     kind_label,
     percent,
     plural,
+    ranges,
     shorten,
     significant,
 )
@@ -33,6 +34,8 @@ def lead(report: Report) -> str:
         first = _who_is_late(report)
     elif facts.reason:
         first = _sentence(facts.reason)
+    elif facts.stalled:
+        first = _who_stalled(report, facts.stalled[0])
     elif facts.method is None:
         first = "The ranks were not joined, so nothing is known about who waits for whom."
     else:
@@ -64,13 +67,17 @@ def clock(report: Report) -> str:
     if not facts.aligned:
         return "The ranks' clocks are not aligned: no offset between them fits all collectives."
     spread = f"{significant(facts.residual_us)} µs"
-    if len(report.run.hosts) == 1:
+    if len(report.run.hosts) == 1 and not facts.moved:
         known = f": ends of a collective lie {spread} apart in the median"
         return f"All ranks share one host's clock{known if facts.residual_us is not None else ''}."
     if facts.residual_us is None:
         return "The ranks' clocks are aligned."
+    moved = _listed([f"{name} by {_signed(ms)}" for name, ms in facts.moved[:MOST_TOLD]])
+    rest = len(facts.moved) - MOST_TOLD
+    after = f", after moving {moved}{f' and {rest} more by less' if rest > 0 else ''}"
     return (
-        f"The ranks' clocks agree within {spread}, the median spread of ends that should coincide."
+        f"The ranks' clocks agree within {spread}, the median spread of ends that should coincide"
+        f"{after if moved else ''}."
     )
 
 
@@ -101,8 +108,14 @@ def picked_strips(report: Report) -> list[Strip]:
 
 def timeline_axis(report: Report) -> str:
     """What the timeline's axis counts."""
+    starts = {strip.marks[0][1] for strip in report.ranks.strips if strip.marks}
     whose = "the" if len(report.run.ranks_present) == 1 else "each rank's own"
-    return f"Milliseconds from {whose} start of the step; short stretches are left out."
+    if len(starts) > 1:
+        whose = "the first rank's"
+    return (
+        f"Milliseconds from {whose} start of the step; stretches too short to draw are added to "
+        "others of their class."
+    )
 
 
 def no_groups(report: Report) -> str:
@@ -176,6 +189,21 @@ def _who_is_late(report: Report) -> str:
     )
 
 
+def _signed(ms: float) -> str:
+    """ "+3.00 ms", "-350 µs"."""
+    size = f"{significant(abs(ms))} ms" if abs(ms) >= 1 else f"{significant(1000 * abs(ms))} µs"
+    return f"{'-' if ms < 0 else '+'}{size}"
+
+
+def _who_stalled(report: Report, item: LateRank) -> str:
+    few = len(item.steps) < len(report.steps.used)
+    when = f" in step{'s' if len(item.steps) > 1 else ''} {ranges(item.steps)}" if few else ""
+    return (
+        f"No rank is late throughout; most waiting is for rank {item.rank}{when}: the others wait "
+        f"{_per_other(report, item)} each per step for it ({percent(item.share)})."
+    )
+
+
 def _operations(report: Report) -> str:
     """The operations that shares of them are of, counted where the count is one number."""
     kinds = {row.kind for row in report.collectives}
@@ -192,7 +220,7 @@ def _per_other(report: Report, late: LateRank) -> str:
 
 
 def _split(report: Report) -> str:
-    mean, scale = report.breakdown.mean_ms, scale_of(report)
+    mean, scale = report.breakdown.measured, scale_of(report)
     wait, transfer, unsplit = (
         mean.get(name, 0.0) for name in ("comm_wait", "comm_transfer", "comm_unsplit")
     )

@@ -50,11 +50,13 @@ def charts(report: Report) -> dict[str, Markup | None]:
 def where(report: Report) -> Markup | None:
     """The mean step and one bar per rank."""
     parts = report.breakdown
-    if sum(parts.mean_ms.values()) <= 0:
+    if sum(parts.measured.values()) <= 0:
         return None
-    bars = [svg.Bar("all ranks", parts.mean_ms, parts.hidden_comm_ms)]
+    bars = [svg.Bar("all ranks", parts.measured, parts.hidden_comm_ms)]
     if len(parts.per_rank) > 1:
-        bars += [svg.Bar(words, row.ms, row.hidden_comm_ms) for words, row in picked_ranks(report)]
+        bars += [
+            svg.Bar(words, row.measured, row.hidden_comm_ms) for words, row in picked_ranks(report)
+        ]
     return svg.stacked_bars(
         "where-chart",
         bars,
@@ -74,7 +76,7 @@ def picked_ranks(report: Report) -> list[tuple[str, RankRow]]:
     waiting = report.breakdown.groups.get("communication", [])
 
     def own(row: RankRow) -> float:
-        return row.step_ms - sum(row.ms.get(name, 0.0) for name in waiting)
+        return row.step_ms - sum(row.measured.get(name, 0.0) for name in waiting)
 
     ordered = sorted(rows, key=lambda row: (-own(row), row.rank))
     middle = ordered[len(ordered) // 2]
@@ -92,8 +94,8 @@ def _spread(report: Report) -> Markup | None:
         return None
     step = report.steps.wall_ms.mean
     lines: list[strips.HeatRow] = []
-    for name in svg.shown_classes([row.ms for row in rows]):
-        values = [row.ms.get(name, 0.0) for row in rows]
+    for name in svg.shown_classes([row.measured for row in rows]):
+        values = [row.measured.get(name, 0.0) for row in rows]
         peak = max(values)
         if peak < sentences.LEAST_TOLD * step:
             continue
@@ -134,9 +136,9 @@ def step_columns(report: Report) -> list[tuple[str, Mapping[str, float]]]:
     rows = report.breakdown.per_step
     merged = -(-len(rows) // MOST_COLUMNS)
     if merged <= 1:
-        return [(str(row.step), row.ms) for row in rows]
+        return [(str(row.step), row.measured) for row in rows]
     chunks = [rows[at : at + merged] for at in range(0, len(rows), merged)]
-    return [(str(chunk[0].step), _mean([row.ms for row in chunk])) for chunk in chunks]
+    return [(str(chunk[0].step), _mean([row.measured for row in chunk])) for chunk in chunks]
 
 
 def _steps(report: Report) -> Markup | None:

@@ -133,7 +133,7 @@ def _table(report: Report, findings: list[Finding]) -> Table:
 
 
 def _step(console: Console, report: Report, width: int) -> None:
-    mean = report.breakdown.mean_ms
+    mean = report.breakdown.measured
     if sum(mean.values()) <= 0:
         console.print(sentences.where(report))
         return

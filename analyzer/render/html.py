@@ -120,17 +120,17 @@ def _view(report: Report) -> dict[str, Any]:
 
 def _tables(report: Report) -> dict[str, Any]:
     parts = report.breakdown
-    classes = svg.shown_classes([parts.mean_ms, *(row.ms for row in parts.per_rank)])
-    total = sum(parts.mean_ms.values())
+    classes = svg.shown_classes([parts.measured, *(row.measured for row in parts.per_rank)])
+    total = sum(parts.measured.values())
     picked = charts.picked_ranks(report)
     columns = charts.step_columns(report)
     merged = len(columns) < len(parts.per_step)
     return {
         "classes": classes,
-        "empty_classes": [form.look(name).label for name in parts.classes if name not in classes],
+        "empty_classes": [form.look(name).label for name in parts.measured if name not in classes],
         "rank_rows": [
-            Row("all ranks", parts.mean_ms, total, parts.hidden_comm_ms, total=True),
-            *(Row(words, row.ms, row.step_ms, row.hidden_comm_ms) for words, row in picked),
+            Row("all ranks", parts.measured, total, parts.hidden_comm_ms, total=True),
+            *(Row(words, row.measured, row.step_ms, row.hidden_comm_ms) for words, row in picked),
         ],
         "rows_note": " The other ranks are in the embedded report.json."
         if len(picked) < len(parts.per_rank)

@@ -128,7 +128,7 @@ def _findings(report: Report, findings: Sequence[Finding]) -> str:
 
 
 def _bar(report: Report) -> str:
-    mean = report.breakdown.mean_ms
+    mean = report.breakdown.measured
     if sum(mean.values()) <= 0:
         return ""
     bar = "".join(letters for _, letters in charts.text_bar(mean, BAR))
@@ -201,11 +201,11 @@ def _by_rank(report: Report) -> str:
     words = escape(sentences.where(report), 2000)
     rows = charts.picked_ranks(report)
     parts, scale = report.breakdown, sentences.scale_of(report)
-    classes = shown_classes([parts.mean_ms, *(row.ms for _, row in rows)])
+    classes = shown_classes([parts.measured, *(row.measured for _, row in rows)])
     if not classes:
         return words
-    lines = [_rank_line("all ranks", parts.mean_ms, classes, scale)]
-    lines += [_rank_line(label, row.ms, classes, scale) for label, row in rows]
+    lines = [_rank_line("all ranks", parts.measured, classes, scale)]
+    lines += [_rank_line(label, row.measured, classes, scale) for label, row in rows]
     head = " | ".join(["<", *(escape(look(name).label) for name in classes), "step"])
     return f"{words}\n\n{table(head, lines)}"
 

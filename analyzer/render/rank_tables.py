@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from analyzer.render.between_ranks import per_other_ms, picked_strips
+from analyzer.render.between_ranks import per_other_ms, picked_strips, timeline_axis
 from analyzer.render.format import (
     NOT_MEASURABLE,
     clean,
@@ -28,7 +28,9 @@ from analyzer.render.sentences import scale_of
 from analyzer.render.svg import shown_classes
 from analyzer.report.document import Collective, ProcessGroup, Report
 
-MOST_LATE, MOST_COLLECTIVES, MOST_GROUPS = 8, 15, 24
+MOST_LATE, MOST_COLLECTIVES, MOST_GROUPS, MOST_OTHERS = 8, 15, 24, 3
+# Of the dearest late rank: what costs less is left to report.json.
+LEAST_COST = 0.05
 NOT_RECORDED = "not recorded"
 _DIMENSIONS = {"sharded-data": "sharded data", "unknown": "not recognised"}
 _LEVELS = {"node": "inside a node", "nodes": "between nodes", "unknown": "unknown"}
@@ -116,8 +118,21 @@ def late(report: Report) -> Grid | None:
             ]
             for item in rows[:MOST_LATE]
         ],
-        _more(len(rows) - MOST_LATE, "more late rank"),
+        " ".join(
+            words
+            for words in (_more(len(rows) - MOST_LATE, "more late rank"), _others(report))
+            if words
+        ),
     )
+
+
+def _others(report: Report) -> str:
+    """What ranks cost that are not late, the dearest few; empty where that is next to nothing."""
+    late = {item.rank for item in report.ranks.late}
+    costs = [(rank, ms) for rank, ms in report.ranks.costs if rank not in late]
+    told = [(rank, ms) for rank, ms in costs if ms >= LEAST_COST * report.ranks.late[0].ms]
+    listed = ", ".join(f"rank {rank} {scale_of(report).ms(ms)}" for rank, ms in told[:MOST_OTHERS])
+    return f"Others that are not late cost, together: {listed}." if listed else ""
 
 
 def spread(report: Report) -> Grid | None:
@@ -126,8 +141,8 @@ def spread(report: Report) -> Grid | None:
     if len(rows) < 2:
         return None
     lines = []
-    for name in shown_classes([row.ms for row in rows]):
-        values = [(row.ms.get(name, 0.0), row.rank) for row in rows]
+    for name in shown_classes([row.measured for row in rows]):
+        values = [(row.measured.get(name, 0.0), row.rank) for row in rows]
         (least, quick), (most, slow) = min(values), max(values, key=lambda item: item[0])
         middle = median(ms for ms, _ in values)
         cells = [scale.bare(value) for value in (least, middle, most, most - least)]
@@ -153,7 +168,7 @@ def marks(report: Report) -> Grid | None:
         ]
         for strip in strips
     ]
-    return Grid("Milliseconds from the start of the step", [Head("rank"), Head("", True)], rows)
+    return Grid(timeline_axis(report), [Head("rank"), Head("", True)], rows)
 
 
 def collectives(report: Report) -> Grid | None:

@@ -135,11 +135,11 @@ def findings(report: Report) -> str:
 def where(report: Report) -> str:
     """The step in words, largest classes first, with both percent and milliseconds."""
     parts, scale = report.breakdown, scale_of(report)
-    total = sum(parts.mean_ms.values())
+    total = sum(parts.measured.values())
     if total <= 0:
         return "No time was found in the steps, so it cannot be split."
     spent = sorted(
-        ((ms, name) for name, ms in parts.mean_ms.items() if ms > 0), key=lambda item: -item[0]
+        ((ms, name) for name, ms in parts.measured.items() if ms > 0), key=lambda item: -item[0]
     )
     told = [(ms, name) for ms, name in spent[:5] if ms >= LEAST_TOLD * total]
     words = [f"{percent(ms / total)} ({scale.ms(ms)}) {look(name).verb}" for ms, name in told]
@@ -160,7 +160,7 @@ def hidden(parts: Breakdown, scale: StepScale) -> str:
 
 def over_time(report: Report) -> str:
     """Which steps were used, how steady they are, and what was dropped."""
-    totals = [sum(row.ms.values()) for row in report.breakdown.per_step]
+    totals = [sum(row.measured.values()) for row in report.breakdown.per_step]
     used = report.steps.used
     if not used:
         return "No step was used."

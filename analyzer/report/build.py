@@ -172,31 +172,36 @@ def _steps(job: Job) -> doc.Steps:
     )
 
 
-def _ms(values: Sequence[float]) -> dict[str, float]:
-    return {c: float(v) / NS_PER_MS for c, v in zip(CLASSES, values, strict=True)}
-
-
 def _breakdown(job: Job) -> doc.Breakdown:
+    unsplit = together.unsplit(job)
+
+    def ms(values: Sequence[float], split: bool = True) -> dict[str, float | None]:
+        """By class; waiting and transfer are not known where nothing was split."""
+        unknown = () if split else together.SPLIT
+        rows = zip(CLASSES, values, strict=True)
+        return {c: None if c in unknown else float(v) / NS_PER_MS for c, v in rows}
+
     return doc.Breakdown(
         timeline=job.timeline,
         classes=list(CLASSES),
         groups={group: list(members) for group, members in GROUPS.items()},
-        mean_ms={c: ns / NS_PER_MS for c, ns in job.mean_ns.items()},
+        mean_ms=ms([*job.mean_ns.values()], not unsplit.all),
         group_ms={g: ns / NS_PER_MS for g, ns in job.group_ns.items()},
         hidden_comm_ms=job.hidden_ns / NS_PER_MS,
         per_rank=[
             doc.RankRow(
                 rank=rank,
                 step_ms=float(ns.sum()) / NS_PER_MS,
-                ms=_ms(ns.tolist()),
+                ms=ms(ns.tolist(), rank not in unsplit.ranks),
                 hidden_comm_ms=job.hidden_by_rank[rank] / NS_PER_MS,
             )
             for rank, ns in job.by_rank.items()
         ],
         per_step=[
-            doc.StepRow(step=step.number, ms=_ms(row))
+            doc.StepRow(step=step.number, ms=ms(row, step not in unsplit.steps))
             for step, row in zip(job.steps, job.per_step.tolist(), strict=True)
         ],
+        reason=unsplit.reason,
     )
 
 

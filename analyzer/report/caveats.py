@@ -12,20 +12,16 @@ from dataclasses import dataclass
 from analyzer.classify.kernels import Activity
 from analyzer.config import Thresholds
 from analyzer.findings.finding import View, percent
-from analyzer.ranks.agreement import APART, IMPOSSIBLE
-from analyzer.ranks.collectives import NO_LENGTH, TOO_MANY, UNEQUAL
 from analyzer.ranks.pool import Job
+from analyzer.report import caveats_ranks as together
+from analyzer.report import damage
+from analyzer.report.damage import ranks_text
 from analyzer.report.document import Caveat
 from analyzer.timeline.steps import RULE_WHOLE
-from analyzer.trace.schema import TraceMeta
 
 # Below this share of device work without a launch record the idle causes hardly change.
 UNLINKED_SHARE = 0.05
 EARLY_START_SHARE = 0.01
-# Below this share of collectives that were not joined, waits and late ranks hardly change.
-UNMATCHED_SHARE = 0.05
-# Records lost, or ranks that did different things; the edges of a recording are no defect.
-MISMATCHES = (UNEQUAL, IMPOSSIBLE, APART, TOO_MANY, NO_LENGTH)
 
 
 @dataclass(frozen=True)
@@ -53,139 +49,10 @@ def caveats(job: Job, notes: Sequence[str], limits: Thresholds) -> list[Caveat]:
     return sorted(found, key=lambda c: order.index(c.severity))
 
 
-def _ranks_text(ranks: Sequence[int]) -> str:
-    """ "rank 3" or "ranks 0, 1, 2 and 5 more"."""
-    shown = ", ".join(map(str, ranks[:3]))
-    more = f" and {len(ranks) - 3} more" if len(ranks) > 3 else ""
-    return f"rank {shown}" if len(ranks) == 1 else f"ranks {shown}{more}"
-
-
-def _counted(job: Job, fact: Callable[[TraceMeta], int | bool], one: str, consequence: str) -> str:
-    """A sentence about a defect counted in each file, naming the ranks that have it."""
-    ranks = sorted({m.rank for m in job.members if fact(m.digest.meta)})
-    total = sum(int(fact(m.digest.meta)) for m in job.members)
-    return f"{total:,} {one} ({_ranks_text(ranks)}): {consequence}." if ranks else ""
-
-
-def _truncated(job: Job, limits: Thresholds) -> str:
-    return _counted(
-        job,
-        lambda meta: meta.truncated,
-        "file(s) end in the middle",
-        "complete events were kept and the last steps may be missing",
-    )
-
-
-def _malformed(job: Job, limits: Thresholds) -> str:
-    return _counted(
-        job, lambda meta: meta.malformed, "event(s) could not be read", "they were left out"
-    )
-
-
-def _untimed(job: Job, limits: Thresholds) -> str:
-    return _counted(
-        job,
-        lambda meta: meta.untimed,
-        "event(s) carry no time",
-        "the profiler lost their records, so some work is missing",
-    )
-
-
-def _negative(job: Job, limits: Thresholds) -> str:
-    return _counted(
-        job,
-        lambda meta: meta.negative,
-        "event(s) have no valid length",
-        "they had not ended when the recording did, and were left out",
-    )
-
-
-def _missing_ranks(job: Job, limits: Thresholds) -> str:
-    if job.world_size is None or len(job.ranks) >= job.world_size:
-        return ""
-    # A group of which all ranks are here can be joined without the others.
-    joined = "" if job.together.method else ", nor about who waits for whom"
-    return (
-        f"{len(job.ranks)} of {job.world_size} ranks present: nothing can be said about the "
-        f"others{joined}."
-    )
-
-
-def _one_rank(job: Job, limits: Thresholds) -> str:
-    alone = len(job.ranks) == 1 and job.world_size is None
-    if not alone or not (job.collectives or job.group_ns["communication"]):
-        return ""
-    return (
-        "One rank of a run that communicates: all numbers are of this rank, and others may wait "
-        "for it or it for them."
-    )
-
-
-def _not_joined(job: Job, limits: Thresholds) -> str:
-    unsplit = job.share(job.mean_ns["comm_unsplit"])
-    if len(job.ranks) < 2 or unsplit < limits.exposed_comm_share:
-        return ""
-    reasons = job.together.matching.left.most_common(1)
-    why = f", most of it {reasons[0][0]}" if reasons else ""
-    return (
-        f"{percent(unsplit)} of the step is communication that is not split into waiting and "
-        f"transfer{why}: it holds both, and waiting for a late rank is often the larger part."
-    )
-
-
-def _clocks(job: Job, limits: Thresholds) -> str:
-    if job.together.clocks.aligned is not False:
-        return ""
-    return (
-        "The ranks' clocks contradict each other: by them a collective would end on one rank "
-        "before it began on another. Its shortest duration is taken for its transfer, and no rank "
-        "is called late."
-    )
-
-
-def _unmatched(job: Job, limits: Thresholds) -> str:
-    matching = job.together.matching
-    wrong = {why: matching.left[why] for why in MISMATCHES if matching.left[why]}
-    if not wrong or sum(wrong.values()) < UNMATCHED_SHARE * matching.records:
-        return ""
-    listed = "; ".join(f"{count:,} {why}" for why, count in wrong.items())
-    return (
-        f"Of {matching.records:,} collectives some could not be joined over the ranks: {listed}. "
-        "What they cost is not split into waiting and transfer."
-    )
-
-
 def _world_size(job: Job, limits: Thresholds) -> str:
     if job.world_size is not None:
         return ""
     return f"No file says how many ranks the run had; {job.size} is taken, as many as were given."
-
-
-def _steps_differ(job: Job, limits: Thresholds) -> str:
-    if not job.common_steps:
-        return "The ranks have no step number in common: each rank's own steps were averaged."
-    counted = {(m.cycle, s.index) for m in job.members for s in m.digest.used}
-    apart = sorted({index for _, index in counted - {tuple(step) for step in job.steps}})
-    if not apart:
-        return ""
-    return (
-        f"Steps {', '.join(map(str, apart[:6]))} are not on every rank: classes are over the steps "
-        "that are, tables of kernels, collectives and idle causes over each rank's own."
-    )
-
-
-def _ranks_disagree(job: Job, limits: Thresholds) -> str:
-    gpus = {m.digest.meta.gpus[0] for m in job.members if m.digest.meta.gpus}
-    if len(gpus) > 1:
-        return f"The ranks ran on different GPUs ({', '.join(sorted(gpus))}): is this one run?"
-    steps = {rank: float(ns.sum()) for rank, ns in job.by_rank.items()}
-    least, most = min(steps.values()), max(steps.values())
-    if most - least <= limits.steps_agree_share * most:
-        return ""
-    return (
-        f"Mean steps last {least / 1e6:.3g} to {most / 1e6:.3g} ms on different ranks: ranks that "
-        "wait for each other in every step take the same time, so this may be several runs."
-    )
 
 
 def _no_marks(job: Job, limits: Thresholds) -> str:
@@ -226,7 +93,7 @@ def _lost_records(job: Job, limits: Thresholds) -> str:
         return ""
     ranks = sorted({rank for rank, _ in thin})
     return (
-        f"{len(thin)} step(s) of {_ranks_text(ranks)} hold far fewer device records than others "
+        f"{len(thin)} step(s) of {ranks_text(ranks)} hold far fewer device records than others "
         "and were left out: the profiler lost them."
     )
 
@@ -363,21 +230,25 @@ def _unknown(job: Job, limits: Thresholds) -> str:
 
 
 RULES = (
-    Rule("truncated", "warning", ("last steps",), _truncated),
-    Rule("malformed-events", "warning", (), _malformed),
-    Rule("untimed-events", "warning", (), _untimed),
-    Rule("negative-durations", "info", (), _negative),
+    Rule("truncated", "warning", ("last steps",), damage.truncated),
+    Rule("malformed-events", "error", ("anything about that rank",), damage.damaged),
+    Rule("malformed-events", "warning", (), damage.malformed),
+    Rule("untimed-events", "warning", (), damage.untimed),
+    Rule("negative-durations", "info", (), damage.negative),
     Rule("graph-under-recorded", "error", ("idle time", "launch overhead"), _graphs_lost),
     Rule("no-device-work", "warning", ("device time", "launch overhead"), _no_device),
     Rule("several-devices", "warning", ("per-device idle time",), _devices),
-    Rule("ranks-missing", "warning", ("waits between ranks", "late ranks"), _missing_ranks),
-    Rule("one-rank", "warning", ("waits between ranks", "late ranks"), _one_rank),
-    Rule("ranks-not-joined", "warning", ("wait against transfer", "late ranks"), _not_joined),
-    Rule("clocks-not-aligned", "warning", ("late ranks", "who arrives first"), _clocks),
-    Rule("collectives-unmatched", "warning", ("all waits between ranks",), _unmatched),
+    Rule("ranks-missing", "warning", ("waits between ranks", "late ranks"), together.missing_ranks),
+    Rule("one-rank", "warning", ("waits between ranks", "late ranks"), together.one_rank),
+    Rule(
+        "ranks-not-joined", "warning", ("wait against transfer", "late ranks"), together.not_joined
+    ),
+    Rule("clocks-not-aligned", "warning", ("late ranks", "who arrives first"), together.clocks),
+    Rule("collectives-unmatched", "warning", ("all waits between ranks",), together.unmatched),
+    Rule("group-assumed", "warning", ("waits of groups that are not named",), together.assumed),
     Rule("world-size-unknown", "info", (), _world_size),
-    Rule("ranks-disagree", "error", ("all means over ranks",), _ranks_disagree),
-    Rule("steps-differ", "warning", ("comparison of ranks step by step",), _steps_differ),
+    Rule("ranks-disagree", "error", ("all means over ranks",), together.ranks_disagree),
+    Rule("steps-differ", "warning", ("comparison of ranks step by step",), together.steps_differ),
     Rule("no-step-marks", "warning", ("time per step", "intervals"), _no_marks),
     Rule("single-step", "warning", ("intervals", "steady state"), _single_step),
     Rule("few-steps", "info", ("intervals",), _few_steps),

@@ -7,6 +7,7 @@ may leave unsaid about the run (flags, versions, sizes) is `None` too.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -125,32 +126,54 @@ class Steps(Part, frozen=True, kw_only=True):
 
 
 class RankRow(Part, frozen=True, kw_only=True):
-    """Mean over the used steps of one rank; `ms` sums to `step_ms`."""
+    """Mean over the used steps of one rank; `ms` sums to `step_ms`, null where not measurable."""
 
     rank: int
     step_ms: float
-    ms: dict[str, float]
+    ms: dict[str, float | None]
     hidden_comm_ms: float
+
+    @property
+    def measured(self) -> dict[str, float]:
+        """The classes that were measured."""
+        return _known(self.ms)
 
 
 class StepRow(Part, frozen=True, kw_only=True):
-    """Mean over the ranks of one used step; `ms` sums to the step's time."""
+    """Mean over the ranks of one used step; `ms` sums to its time, null where not measurable."""
 
     step: int
-    ms: dict[str, float]
+    ms: dict[str, float | None]
+
+    @property
+    def measured(self) -> dict[str, float]:
+        """The classes that were measured."""
+        return _known(self.ms)
 
 
 class Breakdown(Part, frozen=True, kw_only=True):
-    """Exclusive classes that tile the step. `timeline` is "device", or "host" without a device."""
+    """Exclusive classes that tile the step. `timeline` is "device", or "host" without a device;
+    `reason` says why classes are null.
+    """
 
     timeline: str
     classes: list[str]
     groups: dict[str, list[str]]
-    mean_ms: dict[str, float]
+    mean_ms: dict[str, float | None]
     group_ms: dict[str, float]
     hidden_comm_ms: float
     per_rank: list[RankRow]
     per_step: list[StepRow]
+    reason: str = ""
+
+    @property
+    def measured(self) -> dict[str, float]:
+        """The classes that were measured."""
+        return _known(self.mean_ms)
+
+
+def _known(ms: Mapping[str, float | None]) -> dict[str, float]:
+    return {name: value for name, value in ms.items() if value is not None}
 
 
 class IdleCause(Part, frozen=True, kw_only=True):

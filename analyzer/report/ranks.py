@@ -11,10 +11,14 @@ from analyzer.report.part import Part
 
 
 class Clock(Part, frozen=True, kw_only=True):
-    """Whether the ranks' clocks agree; None where it was not looked at."""
+    """Whether the ranks' clocks agree; None where it was not looked at.
+
+    `moved` are hosts or ranks with the ms that were added to their times so that they do.
+    """
 
     aligned: bool | None
     residual_us: float | None
+    moved: list[tuple[str, float]] = msgspec.field(default_factory=list)
 
 
 class LateRank(Part, frozen=True, kw_only=True):
@@ -51,7 +55,9 @@ class ProcessGroup(Part, frozen=True, kw_only=True):
 
 
 class Strip(Part, frozen=True, kw_only=True):
-    """One step of one rank as marks (class, start, end), ms from the step's start."""
+    """One step of one rank as marks (class, start, end), ms from the start of the first rank's
+    step where the ranks' clocks are aligned and all strips show one step, else of its own.
+    """
 
     rank: int
     step: int
@@ -64,6 +70,9 @@ class Ranks(Part, frozen=True, kw_only=True):
     `method` is clocked, clock-free or null; `joined_share` the part of collectives that could be
     joined over ranks. `pop` are the efficiencies of the POP methodology and of its device branch,
     `pop_loss` the share of each in its product's loss, `pop_reason` why some are null or partial.
+    `stalled` is the rank, if any, that is not late throughout and yet causes most of all waiting in
+    its `steps`.
+    `costs` is (rank, ms per step) that each rank costs the others, summed over them, most first.
     `occupancy` is the part of a GPU's threads (0 to 1) that computing kernels hold as the profiler
     estimates it, weighted by time, or null with `occupancy_reason`; high is not efficient.
     """
@@ -80,13 +89,15 @@ class Ranks(Part, frozen=True, kw_only=True):
     pop_reason: str = ""
     occupancy: float | None = None
     occupancy_reason: str = ""
+    stalled: list[LateRank] = msgspec.field(default_factory=list)
+    costs: list[tuple[int, float]] = msgspec.field(default_factory=list)
 
 
 class Collective(Part, frozen=True, kw_only=True):
     """Collectives of one kind, group and class of size, per rank and step.
 
     `bytes` is the mean size of one; rates are of the transfer alone. `reason` says what was not
-    measured, `note` where a rate is below what such links give.
+    measured, `note` where a rate is below what such links give or waiting is known of a part.
     """
 
     kind: str

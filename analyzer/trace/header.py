@@ -5,9 +5,11 @@ Everything in it is optional and of any type; base_ns is nanoseconds since the e
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+import msgspec
+
+from analyzer.trace import repair
 from analyzer.trace.blocks import Remainder
 from analyzer.trace.dialect import FLAG_KEYS
 from analyzer.trace.schema import text_or_none
@@ -23,16 +25,28 @@ def keys(rest: Remainder) -> dict[str, Any]:
     if not rest.header.endswith(b"["):
         return {}
     for tail in (rest.trailer, b"}"):
-        text = (rest.header + b"]" + tail).decode(errors="replace")
-        try:
-            # The json module takes what exporters write in vain: NaN, control characters.
-            found = json.loads(text, strict=False)
-        except (ValueError, RecursionError):
-            continue
-        rest.truncated |= tail is not rest.trailer
-        return found if isinstance(found, dict) else {}
+        found = _decoded(rest.header + b"]" + tail, rest)
+        if found is not None:
+            rest.truncated |= tail is not rest.trailer
+            return found
     rest.malformed += 1
     return {}
+
+
+def _decoded(text: bytes, rest: Remainder) -> dict[str, Any] | None:
+    """The object that the text is, mended where that is needed and possible."""
+    try:
+        return _object(msgspec.json.decode(text))
+    except (msgspec.MsgspecError, RecursionError):
+        mended = repair.mend(text, event=False)
+    if mended is None or text[mended.end :].strip():
+        return None
+    try:
+        found = _object(msgspec.json.decode(mended.text))
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    rest.repairs.update(mended.kinds)
+    return found
 
 
 def described(header: dict[str, Any]) -> dict[str, Any]:

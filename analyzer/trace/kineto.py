@@ -11,17 +11,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import compress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from analyzer.errors import UnusableInput
-from analyzer.trace import header, times
-from analyzer.trace.blocks import EventReader, Remainder, inflate
+from analyzer.trace import header, refusals, times
+from analyzer.trace.blocks import EventReader, Remainder
 from analyzer.trace.columns import LAST_DEVICE_KIND, Columns, Interned
-from analyzer.trace.dialect import KIND_OF_CATEGORY, LEFT_OUT, PROFILER_CATEGORIES, WAITS
+from analyzer.trace.dialect import KIND_OF_CATEGORY, LEFT_OUT, WAITS
+from analyzer.trace.inflate import Text
 from analyzer.trace.schema import NO_ID, Category, Int64, Trace, TraceMeta
 
 # Rows gathered before arrays are made of them.
@@ -30,6 +30,9 @@ BATCH = 16 * 1024
 _LEFT_OUT, _UNKNOWN = -1, -2
 
 Scalar = str | int | float | bool | None
+# Of the format's phases those that exporters use; another one is a damaged event.
+Phase = Literal["X", "M", "i", "I", "s", "t", "f", "B", "E", "b", "n", "e", "C", "N", "D", "O",
+    "P", "R", "V", "v", "c", "S", "T", "p", "F", "(", ")"]  # fmt: skip
 
 
 class Args(msgspec.Struct, gc=False, rename={"stream_id": "Stream Id", "queue": "sycl queue",
@@ -61,7 +64,7 @@ class Args(msgspec.Struct, gc=False, rename={"stream_id": "Stream Id", "queue": 
     source: Any = None
     destination: Any = None
     occupancy: Any = NO_ID
-    awaited_stream: Any = NO_ID
+    awaited_stream: Scalar = NO_ID
     awaited_record: Any = NO_ID
 
 
@@ -71,7 +74,7 @@ _NO_ARGS = Args()
 class Event(msgspec.Struct, gc=False):
     """One event with its times as numbers; text where the exporter quotes them."""
 
-    ph: str = ""
+    ph: Phase
     cat: str | None = None
     name: Scalar = ""
     pid: Scalar = None
@@ -84,7 +87,7 @@ class Event(msgspec.Struct, gc=False):
 class ExactEvent(msgspec.Struct, gc=False):
     """The same with the times' text kept."""
 
-    ph: str = ""
+    ph: Phase
     cat: str | None = None
     name: Scalar = ""
     pid: Scalar = None
@@ -117,11 +120,16 @@ def _collector_off() -> Iterator[None]:
 
 def _read(path: Path, *, exact: bool) -> Trace:
     types: Any = list[ExactEvent] if exact else list[Event]
-    reader = EventReader(inflate(path), msgspec.json.Decoder(types).decode)
+    text = Text(path)
+    reader = EventReader(iter(text), msgspec.json.Decoder(types).decode)
     loader = _Loader(exact)
     for events in reader:
         loader.add(events)
-    return loader.finish(path, reader.rest)
+    rest = reader.rest
+    rest.truncated |= text.cut
+    trace = loader.finish(path, rest, text.damage)
+    refusals.require_one_writer(trace, rest)
+    return trace
 
 
 class _Loader:
@@ -209,7 +217,7 @@ class _Loader:
         self._count = [old + int(n) for old, n in zip(self._count, count, strict=True)]
         self._total = [old + int(ns) for old, ns in zip(self._total, total, strict=True)]
 
-    def finish(self, path: Path, rest: Remainder) -> Trace:
+    def finish(self, path: Path, rest: Remainder, damage: str) -> Trace:
         """The whole trace; UnusableInput with the reason when nothing in it can be analysed."""
         self._settle()
         said = header.described(header.keys(rest))
@@ -225,31 +233,16 @@ class _Loader:
             ),
             truncated=rest.truncated,
             malformed=rest.malformed,
+            repairs=dict(rest.repairs),
+            damage=damage,
             untimed=self._untimed,
             negative=self._negative,
             **said,
         )
-        if not any(c.name.lower() in PROFILER_CATEGORIES for c in meta.categories):
-            raise UnusableInput(*_why_unusable(meta))
+        refusals.require_events(meta, rest)
         return self._columns.finish(meta, meta.base_ns or 0)
 
 
 def _unsaid(event: Any) -> str:
     """Category of an event without one: Ascend gives device tasks none, but names their type."""
     return "kernel" if event.args is not None and event.args.task is not None else ""
-
-
-def _why_unusable(meta: TraceMeta) -> tuple[str, str]:
-    hint = "pass the file that torch.profiler exported"
-    if meta.categories:
-        seen = ", ".join(c.name or "no category" for c in meta.categories[:5])
-        reason = f"{meta.events:,} events, none from a PyTorch profiler (categories: {seen})"
-    elif meta.events:
-        reason = f"{meta.events:,} events, none of them with a length"
-    elif not meta.size:
-        reason = "empty file"
-    elif meta.malformed:
-        reason = f"no trace events in it, {meta.malformed:,} that cannot be read"
-    else:
-        reason = "no trace events in it"
-    return f"{meta.name} ({meta.size:,} bytes): {reason}", hint

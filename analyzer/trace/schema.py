@@ -134,7 +134,11 @@ class Category:
 
 @dataclass(frozen=True)
 class TraceMeta:
-    """What the file says about itself, and what happened while it was read."""
+    """What the file says about itself, and what happened while it was read.
+
+    `malformed` events were left out, `repairs` counts mended ones by kind. `damage` says why the
+    file itself, or its archive, could not be read as it was written; "" for a sound one.
+    """
 
     name: str
     size: int
@@ -153,6 +157,8 @@ class TraceMeta:
     malformed: int = 0
     untimed: int = 0
     negative: int = 0
+    repairs: dict[str, int] = field(default_factory=dict)
+    damage: str = ""
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import re
 from pathlib import Path
 
 from analyzer.errors import UnusableInput
-from analyzer.trace.blocks import inflate
 from analyzer.trace.dialect import PROFILER_CATEGORIES
+from analyzer.trace.inflate import Text
 
 # Most headers take 2 to 30 kB; some benchmark suites put their whole configuration in front.
 LOOKS = (64 * 1024, 4 * 1024 * 1024)
@@ -70,7 +70,7 @@ def why_not_a_trace(path: Path) -> str | None:
 
 def _beginning(path: Path, limit: int) -> bytes:
     head = b""
-    for piece in inflate(path):
+    for piece in Text(path):
         head += piece
         if len(head) >= limit:
             break

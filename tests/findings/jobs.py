@@ -141,7 +141,12 @@ def late(rank: int, cost_ms: float, steps: Sequence[int] = (0, 1, 2, 3, 4), **mo
 
 
 def together(
-    method: str | None, found: Sequence[Late], cost: dict[int, float], left: dict[str, int]
+    method: str | None,
+    found: Sequence[Late],
+    cost: dict[int, float],
+    left: dict[str, int],
+    sole: Late | None = None,
+    perhaps_several: bool = False,
 ) -> Together:
     """What joining gave: of two records more than are `left`; cost: rank -> ms, late or not."""
     aligned = None if method is None else method == CLOCKED
@@ -152,6 +157,8 @@ def together(
         parts=[],
         late=list(found),
         cost_ns={rank: ns(ms) for rank, ms in cost.items()},
+        sole=sole,
+        perhaps_several=perhaps_several,
     )
 
 
@@ -170,6 +177,8 @@ def job(
     found: Sequence[Late] = (),
     cost: dict[int, float] | None = None,
     left: dict[str, int] | None = None,
+    sole: Late | None = None,
+    perhaps_several: bool = False,
     flags: dict[str, bool] | None = None,
     facts: dict[str, Any] | None = None,
     **classes: float,
@@ -178,7 +187,7 @@ def job(
 
     causes: id -> (ms, [(op, ms)]); kernels: (name, activity, count, ms), all of it exposed;
     collectives: (kind, group size, exposed ms), each with `split` into waiting and transfer ms;
-    method, found, cost, left: what joining the ranks gave, see `together`.
+    method, found, cost, left, sole, perhaps_several: what joining the ranks gave, see `together`.
     """
     rows = list(ranks) or [classes]
     seen = evidence(steps, **(facts or {}))
@@ -207,5 +216,5 @@ def job(
             CauseMean(cause, ns(ms), [(op, ns(part)) for op, part in ops])
             for cause, (ms, ops) in (causes or {}).items()
         ],
-        together=together(method, found, cost or {}, left or {}),
+        together=together(method, found, cost or {}, left or {}, sole, perhaps_several),
     )

@@ -49,7 +49,7 @@ def test_says_that_waiting_and_transfer_cannot_be_told_apart_before_ranks_are_jo
 def test_says_what_the_collectives_lack_that_could_not_be_joined() -> None:
     pair = job([{"comm_unsplit": 14.0}] * 2, left={"without a launch record": 4})
     because = told(exposed_communication(view(pair))).because
-    assert "(not joined: 4 of 6 collectives, without a launch record)" in because
+    assert "(not joined: 4 of 6 records, without a launch record)" in because
 
 
 def test_says_that_members_are_missing_where_nothing_else_kept_ranks_apart() -> None:
@@ -79,7 +79,7 @@ def test_says_how_much_is_transfer_where_a_part_was_joined() -> None:
     because = told(exposed_communication(view(partly))).because
     assert because.endswith(
         "8.0 ms of it is transfer: waiting for other ranks (1.0 ms) is not in it. How much of the "
-        "other 7.0 ms is waiting cannot be told (not joined: 3 of 5 collectives, without a step)."
+        "other 7.0 ms is waiting cannot be told (not joined: 3 of 5 records, without a step)."
     )
 
 

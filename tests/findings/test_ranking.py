@@ -270,8 +270,8 @@ def test_the_verdict_adds_why_after_the_sentence_that_is_the_same_for_all() -> N
     )
     assert said(pair).text == (
         "Fix rank 1 first: 15.0 ms of every 100.0 ms step, at most 1.33x (share, not gain). Ranks "
-        "wait that long for others, all of it for this one, because computing takes longer there "
-        "(20.0 ms more than on the other)."
+        "wait that long for this one, because computing takes longer there (20.0 ms more than on "
+        "the other)."
     )
 
 

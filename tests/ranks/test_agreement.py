@@ -8,7 +8,7 @@ import pytest
 from crew import Block, Model, joined, member, named, record, run
 
 from analyzer.classify.tables import CollectiveRecord
-from analyzer.ranks.agreement import APART, IMPOSSIBLE
+from analyzer.ranks.agreement import APART, FAR, IMPOSSIBLE, SHIFTED
 from analyzer.ranks.member import Member
 from analyzer.ranks.stragglers import Together
 
@@ -62,6 +62,47 @@ def test_steps_counted_differently_are_joined_by_sequence() -> None:
     members = [rank(0, says=True), rank(1, says=True), rank(2, first_step=2, says=True)]
     found = joined(members)
     assert (operations(found), found.method) == (24, "clocked")
+
+
+def test_operations_that_would_end_at_different_times_are_not_one() -> None:
+    # Two communicators on streams that each rank numbers itself, started in another order.
+    def of(at: float, first: tuple[int, int], second: tuple[int, int], stream: int) -> list[object]:
+        return [
+            record(at + start, at + end, launched=int(at / 10_000), stream=str(stream + i))
+            for i, (start, end) in enumerate((first, second))
+        ]
+
+    at = [10_000.0 * s for s in range(1, 7)]
+    rows = [
+        [r for t in at for r in of(t, (1000, 6000), (2000, 9000), 20)],
+        [r for t in at for r in of(t, (1500, 9000), (4000, 6000), 32)],
+    ]
+    steps = {s: (10_000.0 * s, 10_000.0 * s + 10_000) for s in range(1, 7)}
+    found = joined([member(r, x, steps=steps) for r, x in enumerate(rows)])
+    assert (found.method, found.clocks.aligned) == (None, None)
+    assert found.matching.left == {FAR: 24}
+
+
+def test_one_operation_whose_ends_lie_apart_is_let_go_alone() -> None:
+    # Half of 400 us is the most that ends may be apart; one of 24 has them 300 apart.
+    rows = [[*rank(r).digest.collectives] for r in range(3)]
+    odd = rows[2][5]
+    rows[2][5] = record(odd.start / 1000, odd.end / 1000 + 300, launched=odd.launched)
+    steps = {s: (10_000.0 * s - 10_000, 10_000.0 * s) for s in range(1, 7)}
+    found = joined([member(r, x, steps=steps, host="node") for r, x in enumerate(rows)])
+    assert (operations(found), found.matching.left) == (23, {FAR: 3})
+
+
+def test_a_clock_that_would_be_a_whole_step_ahead_is_a_step_counted_differently() -> None:
+    # No host names: an offset of 10 ms would fit, and steps are 10 ms long.
+    def unnamed(number: int, first_step: int) -> Member:
+        given = rank(number, first_step)
+        steps = {s.index: (s.start / 1000, s.end / 1000) for s in given.digest.steps}
+        return member(number, given.digest.collectives, steps=steps)
+
+    found = joined([unnamed(0, 1), unnamed(1, 2)])
+    assert (found.method, found.late, found.matching.left[SHIFTED]) == (None, [], 40)
+    assert joined([unnamed(0, 1), unnamed(1, 1)]).joined_share == 1.0
 
 
 def test_a_recording_that_starts_later_is_joined_from_there() -> None:

@@ -79,6 +79,44 @@ def test_ranks_of_one_host_have_one_clock() -> None:
     assert (found.aligned, found.residual_ns, found.error_ns) == (True, 20_000, 0)
 
 
+def test_a_small_offset_between_two_hosts_is_kept_though_ends_scatter_more() -> None:
+    # Ends 20 us apart by turns around an offset of 8.
+    e_s = np.arange(0, 1_000_000, 100_000)
+    e_r = e_s - 8_000 + np.array([-10_000, 10_000] * 5)
+    a_s, a_r = e_s - 90_000, e_r - 90_000
+    assert offset_between(a_s, e_s, a_r, e_r, two=True).ns == 8_000
+    assert offset_between(a_s, e_s, a_r, e_r).ns == 0
+
+
+@pytest.mark.parametrize(("hosts", "error_ns"), [((None, None), 20_000), (("a", "b"), 20_000),
+                                                 (("a", "a"), 0)])  # fmt: skip
+def test_differences_are_sure_only_on_one_hosts_clock(
+    hosts: tuple[str | None, str | None], error_ns: int
+) -> None:
+    # Ends 20 us apart by turns, so no offset: two clocks that agree, as far as ends tell.
+    rows = [
+        [named(at, at + 100 + 20 * ((i + r) % 2), i, [0, 1])
+         for i, at in enumerate(range(0, 20_000, 1000))]
+        for r in range(2)
+    ]  # fmt: skip
+    ranks = [member(r, x, steps={1: (0, 1)}, host=hosts[r]) for r, x in enumerate(rows)]
+    found = joined(ranks).clocks
+    assert (found.offset, found.error_ns) == ({0: 0, 1: 0}, error_ns)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_healthy_ranks_of_another_host_are_not_late_by_its_clock(seed: int) -> None:
+    model = Model(
+        [Block(60, 40)] * 20,
+        ranks=4,
+        steps=6,
+        hosts={0: "a", 1: "a", 2: "b", 3: "b"},
+        clock_us={2: 8, 3: 8},
+        scatter_us=20,
+    )
+    assert joined(run(model, seed).members).late == []
+
+
 def test_hosts_of_one_name_that_contradict_it_are_two() -> None:
     found = joined(two(3000, host=("localhost", "localhost"))).clocks
     assert (found.offset[1], found.aligned) == (-3_000_000, True)

@@ -10,16 +10,16 @@ from crew import member, named, ns, record
 from analyzer.classify.tables import CollectiveRecord
 from analyzer.ranks.collectives import (
     ALONE,
+    LOST,
     MISSING,
     NO_LENGTH,
-    NO_STEP,
-    NOT_ALL,
     TOO_MANY,
     UNEQUAL,
     Joined,
     Matching,
     match,
 )
+from analyzer.ranks.keys import NO_KIND, NO_STEP, NOT_ALL
 
 
 def matched(*ranks: Sequence[CollectiveRecord], world_size: int | None = None) -> Matching:
@@ -157,7 +157,23 @@ def test_a_lost_record_with_numbers_leaves_its_operation_alone() -> None:
     found = matched(full, full, [full[0], full[2]])
     (whole,) = [g for g in found.joined if g.complete]
     assert starts(whole) == [[0, 0, 0], [200, 200, 200]]
-    assert found.left == {MISSING: 2}
+    assert found.left == {LOST: 2}
+
+
+def test_of_two_ranks_too_a_lost_record_is_told_as_lost() -> None:
+    full = [named(100 * i, 100 * i + 10, i, [0, 1]) for i in range(3)]
+    assert matched(full, [full[0], full[2]]).left == {LOST: 1}
+
+
+def test_a_record_lost_with_all_others_of_its_step_is_told_as_lost() -> None:
+    full = [record(100 * i, 100 * i + 10, launched=i) for i in range(3)]
+    assert matched(full, full, [full[0], full[2]]).left == {LOST: 2}
+
+
+@pytest.mark.parametrize("lost", [0, 2])
+def test_the_edges_of_a_recording_are_no_loss(lost: int) -> None:
+    full = [named(100 * i, 100 * i + 10, i, [0, 1, 2]) for i in range(3)]
+    assert matched(full, full, [r for i, r in enumerate(full) if i != lost]).left == {MISSING: 2}
 
 
 def test_a_group_with_unrecorded_members_is_not_complete() -> None:
@@ -182,6 +198,10 @@ def test_one_rank_is_joined_with_nobody() -> None:
 def test_kinds_that_a_rank_may_leave_early_are_not_joined(kind: str) -> None:
     found = matched(*[[record(0, 10, kind=kind)]] * 2)
     assert (found.joined, found.left) == ([], {NOT_ALL: 2})
+
+
+def test_a_kind_that_was_not_recorded_is_not_called_one_that_ranks_may_leave() -> None:
+    assert matched(*[[record(0, 10, kind="unspecified")]] * 2).left == {NO_KIND: 2}
 
 
 def test_kernels_of_the_windows_edge_are_left_alone() -> None:

@@ -174,6 +174,30 @@ CASES: Mapping[str, tuple[int, list[Group], int, str]] = {
         8,
         "all of which share the batch",
     ),
+    "replicas of shards whose lists of ranks were cut": (
+        128,
+        [group("data", 2), group("sharded-data", 64)],
+        128,
+        "all of which share the batch",
+    ),
+    "shards that replicate too, with lists that were cut": (
+        64,
+        [group("data", 64), group("sharded-data", 64)],
+        64,
+        "all of which share the batch",
+    ),
+    "cut lists of groups that do not fill the run": (
+        512,
+        [group("data", 2), group("sharded-data", 64)],
+        512,
+        "whether replicas are sharded too could not be told",
+    ),
+    "replicas of shards of tensors with lists that were cut": (
+        512,
+        [group("data", 2), group("sharded-data", 64), group("tensor", 4)],
+        128,
+        "the 128 replicas",
+    ),
     "data of unknown size beside tensors": (
         64,
         [group("data", None), group("tensor", 8)],

@@ -17,7 +17,8 @@ from crew import joined, member, named, ns, record
 from analyzer.classify.tables import CollectiveRecord
 from analyzer.config import DEFAULT_THRESHOLDS
 from analyzer.ranks.agreement import IMPOSSIBLE
-from analyzer.ranks.collectives import NOT_ALL, ONE_SIDE, UNEQUAL, match
+from analyzer.ranks.collectives import LOST, ONE_SIDE, UNEQUAL, match
+from analyzer.ranks.keys import NOT_ALL
 from analyzer.ranks.member import Member
 from analyzer.ranks.stragglers import NO_CLOCK, Together, join
 
@@ -177,7 +178,7 @@ def test_a_step_in_which_only_others_could_be_joined_does_not_hide_a_late_rank()
     steps = {s: (1000.0 * s, 1000.0 * (s + 1)) for s in range(1, 6)}
     found = joined([member(r, rows, steps=steps, host="a") for r, rows in enumerate(ranks)])
     assert [(late.rank, late.steps) for late in found.late] == [(1, [1, 3, 4, 5])]
-    assert found.matching.left == {ONE_SIDE: 1}
+    assert found.matching.left == {LOST: 1}
 
 
 def test_the_later_side_is_last_and_costs_the_other() -> None:

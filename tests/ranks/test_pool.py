@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from crew import member, named
 from make import TraceBuilder, trace
 
 from analyzer.classify.classes import CLASSES
@@ -125,6 +126,24 @@ def test_collectives_are_means_by_kind_and_group(tmp_path: Path) -> None:
     assert (mean.kind, mean.group, mean.group_size) == ("all_reduce", "0", 2)
     assert (mean.count, mean.nbytes) == (1, 4000)
     assert (mean.ns, mean.exposed_ns) == (100_000, 50_000)
+
+
+def test_waiting_and_transfer_of_a_row_are_those_of_the_part_that_was_split() -> None:
+    # Of four operations rank 1 lost one: 100 us of waiting in each of the others, on rank 0.
+    rows = [
+        [named(1000 * i + 100 * r, 1000 * i + 500, i, [0, 1]) for i in range(4) if (r, i) != (1, 2)]
+        for r in range(2)
+    ]
+    job = pool([member(r, x, steps={1: (0, 4000)}) for r, x in enumerate(rows)])
+    (mean,) = job.collectives
+    assert mean.split_share == 6 / 7
+    # 3.5 operations of each rank and step, that wait 50 us in the mean and transfer for 400.
+    assert (mean.wait_ns, mean.transfer_ns) == (pytest.approx(175_000), pytest.approx(1_400_000))
+
+
+def test_a_row_of_which_nothing_was_split_has_neither() -> None:
+    (mean,) = pool([member(0, [named(0, 500, 1, [0, 1])])]).collectives
+    assert (mean.wait_ns, mean.transfer_ns, mean.split_share) == (None, None, 0)
 
 
 def test_collectives_without_a_size_have_no_mean_size(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
-from crew import Block, Model, joined, member, named, run
+from crew import Block, Model, joined, member, named, record, run
 
+from analyzer.ranks.member import Member
 from analyzer.ranks.stragglers import Late, Together
 
 TENSOR = [[0, 1, 2, 3], [4, 5, 6, 7]]
@@ -132,6 +134,12 @@ def test_a_healthy_job_of_few_steps_names_nobody(steps: int) -> None:
     assert runs == [[]] * 20
 
 
+def test_a_healthy_job_of_two_jittery_ranks_and_one_step_names_nobody() -> None:
+    # One observation tells little of how far they vary: a normal quantile names 6 of these.
+    model = Model([Block(10_000, 1500)] * 4, ranks=2, steps=1, jitter=0.05)
+    assert [seed for seed in range(40) if joined(run(model, seed).members).late] == []
+
+
 def test_one_stall_in_five_steps_makes_no_late_rank() -> None:
     rows: dict[int, list[object]] = {r: [] for r in range(4)}
     for step in range(1, 6):
@@ -142,6 +150,57 @@ def test_one_stall_in_five_steps_makes_no_late_rank() -> None:
     steps = {s: (10_000.0 * s, 10_000.0 * s + 10_000) for s in range(1, 6)}
     found = joined([member(r, x, steps=steps) for r, x in rows.items()])
     assert (found.late, found.cost_ns) == ([], {3: 3_000_000})
+    assert found.sole is not None
+    assert (found.sole.rank, found.sole.steps) == (3, [2])
+    # Of that step alone: 5 ms before its collective, of which the others computed nothing.
+    assert found.sole.because == [("compute", 5_000_000)]
+
+
+def test_ranks_that_stall_by_turns_have_no_sole_cause() -> None:
+    rows: dict[int, list[object]] = {r: [] for r in range(4)}
+    for step in range(1, 6):
+        for r in range(4):
+            stall = 5000 if r == step % 4 else 0
+            at = 10_000.0 * step
+            rows[r].append(named(at + stall, at + 5100, step, range(4), launched=step))
+    steps = {s: (10_000.0 * s, 10_000.0 * s + 10_000) for s in range(1, 6)}
+    assert joined([member(r, x, steps=steps) for r, x in rows.items()]).sole is None
+
+
+def test_a_share_is_of_the_steps_in_which_anything_was_joined() -> None:
+    # In step 2 the other rank's record is missing: what rank 1 costs there is not known.
+    rows: list[list[object]] = [[], []]
+    for step in (1, 2):
+        for r in range(2):
+            at = 1000.0 * step
+            if (step, r) != (2, 0):
+                rows[r].append(named(at + 400 * r, at + 500, step, [0, 1], launched=step))
+    steps = {s: (1000.0 * s, 1000.0 * s + 1000) for s in (1, 2)}
+    late = only(joined([member(r, x, steps=steps) for r, x in enumerate(rows)]))
+    assert (late.cost_ns, late.step_share) == (400_000, pytest.approx(0.4))
+
+
+def test_a_step_with_a_lost_record_is_still_judged() -> None:
+    slow = Model(STEP, ranks=4, pace={3: 1.2}, says_groups=False)
+    members = run(slow).members
+    digest = members[1].digest
+    kept = [r for i, r in enumerate(digest.collectives) if i != 5]
+    members[1] = Member(1, 0, msgspec.structs.replace(digest, collectives=kept))
+    assert only(joined(members)).steps == [1, 2, 3, 4, 5]
+
+
+def test_ranks_of_no_named_group_that_end_no_better_than_they_arrive_may_be_several() -> None:
+    # Two groups in step would look like this: ends 15 us apart by turns, arrivals 10 us.
+    even = [
+        [record(100 * i + 10 * r, 100 * i + 75 + 15 * ((i + r) % 2)) for i in range(4)]
+        for r in range(4)
+    ]
+    assert joined([member(r, x) for r, x in enumerate(even)]).perhaps_several
+
+
+def test_ranks_that_all_leave_when_one_has_come_are_one_group() -> None:
+    late = [[record(200 * i + 90 * (r == 3), 200 * i + 100) for i in range(4)] for r in range(4)]
+    assert not joined([member(r, x) for r, x in enumerate(late)]).perhaps_several
 
 
 def test_two_late_ranks_are_named_the_dearer_first() -> None:
@@ -153,3 +212,15 @@ def test_two_late_ranks_are_named_the_dearer_first() -> None:
             rows[r].append(named(1000 * i + slow.get(r, 0), 1000 * i + 800, i, range(8)))
     members = [member(r, x, steps={1: (0, 8000)}) for r, x in rows.items()]
     assert [late.rank for late in joined(members).late] == [0, 6]
+
+
+def test_ranks_meet_directly_or_over_others() -> None:
+    blocks = [Block(1000, 50, groups=TENSOR)] * 2
+    apart = joined(run(Model(blocks)).members)
+    assert apart.meeting(range(8)) == [{0, 1, 2, 3}, {4, 5, 6, 7}]
+    over = joined(run(Model([*blocks, Block(500, 900, groups=DATA)])).members)
+    assert over.meeting(range(8)) == [set(range(8))]
+
+
+def test_ranks_that_nothing_joins_are_taken_for_one_set() -> None:
+    assert joined([member(0, []), member(1, [])]).meeting([0, 1]) == [{0, 1}]

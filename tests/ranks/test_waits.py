@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -137,6 +138,20 @@ def test_a_strip_names_waiting_and_transfer() -> None:
     strip = done[0].digest.strip
     assert strip is not None
     assert strip.classes == ["comm_wait"] * 3 + ["comm_transfer"] + ["compute"] * 4
+
+
+def test_a_strip_keeps_the_shares_where_every_stretch_holds_both() -> None:
+    # Of each of ten stretches of 100 us, 60 wait and 40 transfer.
+    rows = [
+        [named(100 * i + 60 * r, 100 * i + 100, i, [0, 1]) for i in range(10)] for r in range(2)
+    ]
+    members = [member(r, x, steps={1: (0, 1000)}) for r, x in enumerate(rows)]
+    unsplit = Strip(step=1, start=0, end=1_000_000, classes=["comm_unsplit"] * 10)
+    digest = msgspec.structs.replace(members[0].digest, strip=unsplit)
+    done, _ = both([Member(0, 0, digest), members[1]])
+    strip = done[0].digest.strip
+    assert strip is not None
+    assert Counter(strip.classes) == {"comm_wait": 6, "comm_transfer": 4}
 
 
 TIMES = st.lists(

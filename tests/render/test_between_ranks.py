@@ -84,6 +84,32 @@ def test_a_joined_run_without_late_ranks_says_so() -> None:
     assert between_ranks.lead(report).startswith("No rank keeps the others waiting for longer")
 
 
+def test_a_rank_that_stalled_is_told_with_its_steps() -> None:
+    stalled = replace(example().ranks.late[0], steps=[4])
+    report = ranks_of(example(), late=[], stalled=[stalled])
+    assert between_ranks.lead(report).startswith(
+        "No rank is late throughout; most waiting is for rank 3 in step 4: the others wait 2.2 ms "
+        "each per step for it (2.2 %)."
+    )
+
+
+def test_a_timeline_counts_from_where_its_rows_start() -> None:
+    own = between_ranks.timeline_axis(example())
+    assert own.startswith("Milliseconds from each rank's own start of the step;")
+    later = [(name, start + 3.0, end + 3.0) for name, start, end in strip(1, 4).marks]
+    strips = [strip(0, 4), replace(strip(1, 4), marks=later)]
+    shared = between_ranks.timeline_axis(ranks_of(example(), strips=strips))
+    assert shared.startswith("Milliseconds from the first rank's start of the step;")
+
+
+def test_classes_that_were_not_measured_are_in_no_total() -> None:
+    report = unjoined()
+    ms = report.breakdown.mean_ms | {"comm_wait": None, "comm_transfer": None}
+    report = replace(report, breakdown=replace(report.breakdown, mean_ms=ms))
+    assert set(report.breakdown.measured) == set(ms) - {"comm_wait", "comm_transfer"}
+    assert between_ranks.lead(report) == report.ranks.reason
+
+
 def test_nothing_is_claimed_of_ranks_that_were_not_joined() -> None:
     report = ranks_of(unjoined(), reason="")
     assert between_ranks.lead(report).startswith("The ranks were not joined, so nothing is known")
@@ -104,6 +130,24 @@ def test_the_clocks_are_told(hosts: list[str], clock: Clock, words: str) -> None
     report = ranks_of(example(), clock=clock)
     report = replace(report, run=replace(report.run, hosts=hosts))
     assert words in between_ranks.clock(report)
+
+
+def test_hosts_whose_clocks_were_moved_are_told_with_how_far() -> None:
+    moved = [("host b", -3.0), ("host c", 0.35), ("rank 7", 0.0061), ("host d", 0.001)]
+    report = ranks_of(example(), clock=Clock(aligned=True, residual_us=2.0, moved=moved))
+    report = replace(report, run=replace(report.run, hosts=["a", "b", "c", "d"]))
+    assert between_ranks.clock(report) == (
+        "The ranks' clocks agree within 2.00 µs, the median spread of ends that should coincide, "
+        "after moving host b by -3.00 ms, host c by +350 µs and rank 7 by +6.10 µs and 1 more by "
+        "less."
+    )
+
+
+def test_hosts_of_one_name_whose_clocks_were_moved_share_none() -> None:
+    clock = Clock(aligned=True, residual_us=2.0, moved=[("rank 1", -3.0)])
+    report = ranks_of(example(), clock=clock)
+    report = replace(report, run=replace(report.run, hosts=["localhost"]))
+    assert between_ranks.clock(report).endswith("after moving rank 1 by -3.00 ms.")
 
 
 def test_one_rank_has_no_clocks_to_compare() -> None:

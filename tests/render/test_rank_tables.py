@@ -25,6 +25,17 @@ def test_a_late_rank_has_its_cost_for_each_and_for_all() -> None:
     }
 
 
+def test_what_ranks_cost_that_are_not_late_stands_below_the_late_ones() -> None:
+    report = two_late()
+    costs = [(0, 1533.0), (6, 1219.0), (2, 171.0), (5, 80.0), (1, 76.0)]
+    ranks = replace(report.ranks, late=report.ranks.late[:2], costs=costs)
+    grid = rank_tables.late(replace(report, ranks=ranks))
+    assert grid is not None
+    assert grid.note == (
+        "Others that are not late cost, together: rank 2 171.0 ms, rank 5 80.0 ms."
+    )
+
+
 def test_the_spread_names_the_ranks_with_least_and_most() -> None:
     grid = rank_tables.spread(two_late())
     assert grid is not None

@@ -14,6 +14,7 @@ from analyzer.findings.glossary import entry
 from analyzer.report.caveats import RULES, caveats
 from analyzer.report.document import Caveat
 
+REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 Files = Mapping[str, TraceBuilder | str]
 
 
@@ -64,6 +65,18 @@ def broadcasting(built: TraceBuilder) -> TraceBuilder:
         built.step(k + 1, at, at + STEP).loader(at, at + 5)
         built.kernel(GEMM, at + 20, at + 920, launch=(at + 10, at + 15))
         built.collective("broadcast", at + 920, at + 1020, launch=(at + 15, at + 20))
+    return built
+
+
+def unnamed(rank: int) -> TraceBuilder:
+    """One of four ranks whose all-reduces name no group: they end by turns 15 us later, and arrive
+    10 us apart.
+    """
+    built = healthy(rank, 4, without=["collectives"]).top("host_name", "node")
+    for k in range(7):
+        at = k * STEP
+        end = at + 800 + 15 * ((k + rank) % 2)
+        built.kernel(REDUCE, at + 500 + 10 * rank, end, launch=(at + 20, at + 25), stream=20)
     return built
 
 
@@ -145,6 +158,7 @@ DEFECTS: dict[str, Files] = {
         "rank0.json": reducing(0, [500]),
         "rank1.json": reducing(1, [500], elements=2048),
     },
+    "group-assumed": {f"rank{r}.json": unnamed(r) for r in range(4)},
     "world-size-unknown": {f"rank{r}.json": healthy(None) for r in (0, 1)},
     "ranks-disagree": {
         "rank0.json": healthy(0).top("deviceProperties", [{"id": 0, "name": "H100"}]),
@@ -231,8 +245,8 @@ def test_files_that_do_not_say_their_rank_are_named(tmp_path: Path) -> None:
 def test_collectives_that_disagree_are_counted_with_the_reason(tmp_path: Path) -> None:
     (found,) = told(tmp_path, DEFECTS["collectives-unmatched"])
     assert found.text.startswith(
-        "Of 14 collectives some could not be joined over the ranks: 14 of steps in which the "
-        "ranks' counts or sizes disagree. "
+        "Of 14 records of collectives some could not be joined over the ranks: 14 records, of "
+        "steps in which the ranks' counts or sizes disagree. "
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from make import TraceBuilder
-from runs import exposed, healthy, reported
+from make import SCENE_NS, TraceBuilder, trace
+from runs import GEMM, exposed, healthy, reported
 
 from analyzer.report.document import Report
 
@@ -93,6 +93,75 @@ def test_the_late_rank_is_named_with_its_cost(report: Report) -> None:
     assert late.ms == pytest.approx(0.6)
     assert late.because.startswith("0.30 ms more of computing")
     assert (report.ranks.method, report.ranks.joined_share) == ("clocked", 1.0)
+
+
+def test_what_each_rank_costs_is_in_the_report(report: Report) -> None:
+    assert report.ranks.costs == [(1, pytest.approx(0.6))]
+    assert report.ranks.stalled == []
+
+
+def test_classes_without_a_split_are_null_and_say_why(tmp_path: Path) -> None:
+    parts = reported(tmp_path, {"rank0.json": exposed(0)}).breakdown
+    for ms in (parts.mean_ms, parts.per_rank[0].ms, parts.per_step[0].ms):
+        assert (ms["comm_wait"], ms["comm_transfer"]) == (None, None)
+        assert ms["comm_unsplit"] == pytest.approx(0.1)
+    assert parts.reason.startswith("not measurable: only one rank was recorded")
+
+
+def test_a_process_that_communicates_with_nobody_waits_for_nobody(tmp_path: Path) -> None:
+    alone = healthy(0, 1, without=["collectives"])
+    parts = reported(tmp_path, {"rank0.json": alone}).breakdown
+    assert (parts.mean_ms["comm_wait"], parts.mean_ms["comm_transfer"], parts.reason) == (0, 0, "")
+
+
+def test_a_rank_of_which_nothing_was_split_is_null_beside_others_that_were(tmp_path: Path) -> None:
+    built = [exposed(0, 3, wait=300), exposed(1, 3, compute=1200), exposed(2, 3, wait=300)]
+    for one, ranks in zip(built, ("[0, 1]", "[0, 1]", "[2, 5]"), strict=True):
+        one.events = [
+            event.replace('"[0, 1, 2]"', f'"{ranks}"').replace('"Group size": 3', '"Group size": 2')
+            for event in one.events
+        ]
+    parts = reported(tmp_path, {f"rank{r}.json": one for r, one in enumerate(built)}).breakdown
+    assert [row.ms["comm_wait"] for row in parts.per_rank] == [pytest.approx(0.3), 0.0, None]
+    assert parts.reason == "no collective of these could be joined over the ranks"
+
+
+def test_a_row_split_in_part_says_of_how_much_its_rates_are(tmp_path: Path) -> None:
+    built = [exposed(r, 2, wait=300 * (r == 0), compute=900 + 300 * r) for r in range(2)]
+    of_steps = [i for i, e in enumerate(built[1].events) if '"Collective name"' in e]
+    del built[1].events[of_steps[3]]
+    (row,) = reported(tmp_path, {f"rank{r}.json": one for r, one in enumerate(built)}).collectives
+    # Nine of ten records in used steps have their partner, and four of these wait for 0.3 ms.
+    assert row.wait_ms == pytest.approx(4 * 0.3 / 9)
+    assert row.note == "Waiting and transfer are those of the 90.0 % that could be split."
+
+
+def hosted(rank: int, ahead: int) -> TraceBuilder:
+    """Rank 1 comes 300 us late; `ahead` us is its clock and `rank` its host."""
+    shift = ahead * 1000
+    built = trace(rank, 2, scene_ns=SCENE_NS + shift).top("host_name", f"h{rank}")
+    for k in range(7):
+        at = 2000 * k
+        built.step(k + 1, at, at + 2000).loader(at, at + 1)
+        built.kernel(GEMM, at + 20, at + 1000 + 300 * rank, launch=(at + 5, at + 10))
+        built.collective(
+            "allreduce", at + 1000 + 300 * rank, at + 2000, seq=k + 1, launch=(at + 10, at + 15)
+        )
+    return built
+
+
+def test_hosts_whose_clocks_were_moved_are_named(tmp_path: Path) -> None:
+    built = {f"rank{r}.json": hosted(r, 3000 * r) for r in range(2)}
+    assert reported(tmp_path, built).ranks.clock.moved == [("host h1", pytest.approx(-3.0))]
+
+
+def test_strips_of_ranks_stand_on_the_common_clock(report: Report, tmp_path: Path) -> None:
+    begun = [strip.marks[0][1] for strip in report.ranks.strips]
+    assert begun == [0.0, 0.0, 0.0]
+    built = {f"rank{r}.json": hosted(r, 3000 * r) for r in range(2)}
+    first, second = reported(tmp_path / "moved", built).ranks.strips
+    assert [first.marks[0][1], second.marks[0][1]] == [0.0, 0.0]
+    assert first.marks[-1][2] == pytest.approx(second.marks[-1][2])
 
 
 def test_the_marks_of_a_strip_tile_its_step(report: Report) -> None:

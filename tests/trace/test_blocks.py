@@ -1,29 +1,20 @@
 from __future__ import annotations
 
-import errno
-import gzip
-import importlib.util
-import io
 import json
-import sys
 from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import msgspec
 import pytest
-import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analyzer.errors import UnusableInput
-from analyzer.trace import blocks
-from analyzer.trace.blocks import EventReader, Remainder, inflate
+from analyzer.trace import blocks, repair
+from analyzer.trace.blocks import EventReader, Remainder
 
 
 class Item(msgspec.Struct):
-    ph: str = ""
+    ph: str
     name: str = ""
     args: dict[str, Any] | None = None
 
@@ -121,7 +112,7 @@ def test_pieces_never_change_what_is_read(
     found = [event for block in reader for event in block]
     assert [(e.name, e.args) for e in found] == [(e["name"], e["args"]) for e in given_events]
     rest = reader.rest
-    assert (rest.truncated, rest.malformed) == (False, 0)
+    assert (rest.truncated, rest.malformed, rest.repairs, rest.several) == (False, 0, {}, False)
     assert json.loads(rest.header + b"]" + rest.trailer) == other | {"traceEvents": []}
 
 
@@ -157,9 +148,11 @@ def test_a_text_without_events_yields_none(text: bytes) -> None:
     assert read(text)[0] == []
 
 
-def test_a_comma_after_the_last_event_is_forgiven() -> None:
-    names, rest = read(b'{"traceEvents": [' + item("a").encode() + b", \n]}")
+@pytest.mark.parametrize("size", [7, 64])
+def test_a_comma_after_the_last_event_is_forgiven_and_counted(size: int) -> None:
+    names, rest = read(b'{"traceEvents": [' + item("a").encode() + b", \n]}", size)
     assert (names, rest.truncated, rest.malformed) == (["a"], False, 0)
+    assert rest.repairs == {repair.COMMA: 1}
 
 
 @pytest.mark.parametrize("size", [7, 65536])
@@ -181,12 +174,11 @@ def test_a_whole_file_is_not_truncated() -> None:
 WRONG_TYPE = '{"ph": "X", "name": "bad", "args": [{"a": 1}, {"b": 2}]}'
 DAMAGED = {
     "wrong type": WRONG_TYPE,
-    "nan": item("bad", '{"bandwidth": NaN}'),
-    "invalid escape": item(r"C:\Users\me"),
-    "control character": item("a\x01b"),
-    "quote too many": item('a "b c'),
+    "no phase": '{"name": "bad", "args": {}}',
     "quote too few": '{"ph": "X", "name": "bad, "args": {}}',
     "brace too few": '{"ph": "X", "name": "bad", "args": {"a": 1}',
+    "number without end": item("bad", '{"a": 1.}'),
+    "no value": item("bad", '{"a": }'),
     "cut off": '{"ph": "X", "na',
     "nested too deep": item("bad", '{"a": ' + "[" * 3000 + "]" * 3000 + "}"),
 }
@@ -201,7 +193,85 @@ def test_a_broken_event_is_counted_and_costs_no_other(
     good = [item(f"event {i}") for i in range(60)]
     names, rest = read(document([*good[:30], DAMAGED[damage], *good[30:]]), size)
     assert names == [f"event {i}" for i in range(60)]
-    assert rest.malformed == 1
+    assert (rest.malformed, rest.repairs) == (1, {})
+
+
+MENDABLE = {
+    "nan": (item("bad", '{"bandwidth": NaN}'), repair.NUMBER),
+    "invalid escape": (item(r"C:\Users\me"), repair.BACKSLASH),
+    "control character": (item("a\x01b"), repair.CONTROL),
+    "quote too many": (item('a "b c'), repair.QUOTE),
+    "quotes too many": (item('print("a", "b")'), repair.QUOTE),
+    "comma in arguments": (item("bad", '{"a": 1,}'), repair.COMMA),
+}
+
+
+@pytest.mark.parametrize("size", [7, 100, 65536])
+@pytest.mark.parametrize("at", [0, 30, 60], ids=["first", "amid", "last"])
+@pytest.mark.parametrize("damage", MENDABLE)
+def test_a_mended_event_is_read_and_counted(
+    damage: str, at: int, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "RUNAWAY", 500)
+    bad, kind = MENDABLE[damage]
+    good = [item(f"event {i}") for i in range(60)]
+    names, rest = read(document([*good[:at], bad, *good[at:]], after=', "end": 1'), size)
+    assert len(names) == 61
+    assert names[:at] + names[at + 1 :] == [f"event {i}" for i in range(60)]
+    assert (rest.malformed, rest.repairs, rest.truncated) == (0, {kind: 1}, False)
+    assert rest.trailer == b', "end": 1}'
+
+
+@pytest.mark.parametrize("size", [7, 65536])
+def test_events_that_are_all_broken_are_all_mended(size: int) -> None:
+    names, rest = read(document([item(rf"C:\x{i}") for i in range(100)]), size)
+    assert names == [rf"C:\x{i}" for i in range(100)]
+    assert rest.repairs == {repair.BACKSLASH: 100}
+
+
+@pytest.mark.parametrize("size", [7, 65536])
+def test_a_broken_event_whose_exporter_writes_the_phase_last_is_mended_too(size: int) -> None:
+    events = [f'{{"name": "{n}", "args": {{}}, "ph": "X"}}' for n in ("a", r"b\c", "d\x02", "e")]
+    names, rest = read(document(events), size)
+    assert names == ["a", r"b\c", "d\ufffd", "e"]
+    assert rest.repairs == {repair.BACKSLASH: 1, repair.CONTROL: 1}
+
+
+@pytest.mark.parametrize("size", [7, 65536])
+def test_an_event_cut_in_a_mendable_string_is_half_an_event(size: int) -> None:
+    text = document([item("a"), item(r"C:\Users")])
+    names, rest = read(text[: text.index(b"sers")], size)
+    assert names == ["a"]
+    assert (rest.truncated, rest.malformed, rest.repairs) == (True, 0, {})
+
+
+@pytest.mark.parametrize("size", [7, 65536])
+def test_events_without_a_comma_between_them_are_read_and_counted(size: int) -> None:
+    text = '{"traceEvents": [' + item("a") + ", " + item("b") + "\n" + item("c") + "]}"
+    names, rest = read(text.encode(), size)
+    assert names == ["a", "b", "c"]
+    assert rest.repairs == {repair.NO_COMMA: 1}
+
+
+TWICE = {
+    "inside an event": (
+        document([item("a"), item("b")])[:-20]
+        + document([item("c"), item("d")])
+        + document([item("a"), item("b")])[-20:]
+    ),
+    "between events": (
+        b'{"traceEvents": [' + item("a").encode() + b",\n"
+        + document([item("c"), item("d")]) + b",\n" + item("b").encode() + b"]}"
+    ),
+    "behind the end": document([item("a")]) + document([item("b")]),
+    "rest of a longer one": document([item("a")]) + b', {"ph": "X", "name": "b"}]}',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [7, 65536])
+@pytest.mark.parametrize("how", TWICE)
+def test_a_second_trace_in_the_text_is_noticed(how: str, size: int) -> None:
+    assert read(TWICE[how], size)[1].several
 
 
 @pytest.mark.parametrize("size", [7, 100, 65536])
@@ -213,10 +283,11 @@ def test_an_event_that_ends_early_costs_no_other(size: int) -> None:
     assert rest.malformed == 1
 
 
-def test_invalid_utf8_costs_one_event() -> None:
+def test_invalid_utf8_is_replaced_and_counted() -> None:
     text = document([item("a"), item("?"), item("b")]).replace(b"?", b"\xff\xfe")
     names, rest = read(text)
-    assert (names, rest.malformed) == (["a", "b"], 1)
+    assert names == ["a", "\ufffd\ufffd", "b"]
+    assert (rest.malformed, rest.repairs) == (0, {repair.ENCODING: 1})
 
 
 def test_a_brace_too_many_costs_nothing() -> None:
@@ -237,14 +308,14 @@ def test_a_long_event_is_not_looked_through_again_for_every_piece(
     long: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked = 0
-    find = blocks._last_boundary
+    find = blocks.last_boundary
 
     def counting(text: bytes) -> tuple[int, int]:
         nonlocal looked
         looked += len(text)
         return find(text)
 
-    monkeypatch.setattr(blocks, "_last_boundary", counting)
+    monkeypatch.setattr(blocks, "last_boundary", counting)
     text = document([item("a"), long, item("b")])
     assert read(text, 100)[0] == ["a", "long", "b"]
     assert looked < 5 * len(text)
@@ -271,100 +342,16 @@ def test_text_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "LARGEST_PART", 10_000)
     endless = b'{"traceEvents": [{"ph": "X", "name": "' + b"x" * 100_000
     supply = pieces(endless, 100)
-    assert [e for block in EventReader(supply, DECODE) for e in block] == []
+    reader = EventReader(supply, DECODE)
+    assert [e for block in reader for e in block] == []
+    assert reader.rest.endless
     assert len(b"".join(supply)) > 50_000
 
 
 def test_a_header_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "LARGEST_PART", 10_000)
     supply = pieces(b'{"a": "' + b"x" * 100_000, 100)
-    assert list(EventReader(supply, DECODE)) == []
+    reader = EventReader(supply, DECODE)
+    assert list(reader) == []
+    assert reader.rest.endless
     assert len(b"".join(supply)) > 50_000
-
-
-def without_isal(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.setitem(sys.modules, "isal", None)
-    spec = importlib.util.spec_from_file_location("blocks_without_isal", blocks.__file__)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, spec.name, module)
-    spec.loader.exec_module(module)
-    assert module.gzip is gzip
-    return module
-
-
-@pytest.fixture(params=["isal", "zlib"])
-def inflating(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    return blocks if request.param == "isal" else without_isal(monkeypatch)
-
-
-LONG = document([item(f"event {i}") for i in range(20_000)])
-PACKED = {
-    "plain": LONG,
-    "gzip": gzip.compress(LONG),
-    "gzip of two members": gzip.compress(LONG[:777]) + gzip.compress(LONG[777:]),
-    "zstandard": zstandard.compress(LONG),
-    "zstandard of two frames": zstandard.compress(LONG[:777]) + zstandard.compress(LONG[777:]),
-}
-
-
-@pytest.mark.parametrize("packing", PACKED)
-def test_content_says_how_a_file_is_packed(
-    packing: str, inflating: ModuleType, tmp_path: Path
-) -> None:
-    path = tmp_path / "trace.any"
-    path.write_bytes(PACKED[packing])
-    assert b"".join(inflating.inflate(path)) == LONG
-
-
-@pytest.mark.parametrize("packing", ["gzip", "zstandard"])
-def test_a_cut_archive_gives_what_is_whole(
-    packing: str, inflating: ModuleType, tmp_path: Path
-) -> None:
-    path = tmp_path / "trace.any"
-    path.write_bytes(PACKED[packing][: len(PACKED[packing]) // 2])
-    reader = EventReader(inflating.inflate(path), DECODE)
-    names = [event.name for block in reader for event in block]
-    assert 0 < len(names) < 20_000
-    assert names == [f"event {i}" for i in range(len(names))]
-    assert reader.rest.truncated
-
-
-def test_a_damaged_archive_gives_what_precedes_the_damage(
-    inflating: ModuleType, tmp_path: Path
-) -> None:
-    path = tmp_path / "trace.json.gz"
-    packed = PACKED["gzip"]
-    path.write_bytes(packed[: len(packed) // 2] + b"\xff" * 100 + packed[len(packed) // 2 + 100 :])
-    found = b"".join(inflating.inflate(path))
-    assert len(found) > 1000
-    assert LONG.startswith(found[:1000])
-
-
-def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(UnusableInput, match=r"^gone\.json: cannot be read \(No such file"):
-        list(inflate(tmp_path / "gone.json"))
-
-
-def test_a_folder_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(UnusableInput, match=r": cannot be read \(Is a directory\)$"):
-        list(inflate(tmp_path))
-
-
-@pytest.mark.parametrize(
-    "error", [PermissionError(errno.EACCES, "Permission denied"), OSError(errno.EIO, "I/O error")]
-)
-def test_a_file_that_may_not_be_read_is_one_sentence(
-    error: OSError, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Failing(io.RawIOBase):
-        def readable(self) -> bool:
-            return True
-
-        def readinto(self, buffer: Any) -> int:
-            raise error
-
-    monkeypatch.setattr(Path, "open", lambda self, mode: io.BufferedReader(Failing()))
-    with pytest.raises(UnusableInput, match=rf"^t\.json: cannot be read \({error.strerror}\)$"):
-        list(inflate(Path("t.json")))

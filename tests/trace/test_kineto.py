@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from make import ASCEND_TEXT, HIP, OLD, SCENE_NS, TraceBuilder, trace
 from single import busy, kernel, one, reading
 
-from analyzer.trace import blocks, kineto
+from analyzer.trace import inflate, kineto
 from analyzer.trace.schema import Category, Kind, Trace
 
 
@@ -62,7 +62,7 @@ def test_how_much_is_read_at_once_changes_nothing(
     path = busy().write(tmp_path_factory.mktemp("t") / "plain.json")
     expected = content(kineto.read(path))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "PIECE", size)
+        patch.setattr(inflate, "PIECE", size)
         patch.setattr(kineto, "BATCH", batch)
         assert content(kineto.read(path)) == expected
 

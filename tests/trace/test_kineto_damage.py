@@ -9,7 +9,8 @@ from make import trace
 from single import busy, kernel, one, reading
 
 from analyzer.errors import UnusableInput
-from analyzer.trace import kineto
+from analyzer.trace import kineto, repair
+from analyzer.trace.schema import NO_ID
 
 
 def test_of_equal_keys_in_an_event_the_last_counts(tmp_path: Path) -> None:
@@ -24,9 +25,12 @@ MALFORMED = {
     "track as a list": kernel("1").replace("9", "[9]"),
     "stream as a list": kernel("1", args='{"stream": [7]}'),
     "phase as a number": kernel("1").replace('"X"', "1"),
-    "nan": kernel("NaN"),
-    "infinity": kernel("1", "-Infinity"),
-    "out of range": kernel("1e999"),
+    "stream waited on as a list": kernel("1", args='{"wait_on_stream": [7]}').replace(
+        '"kernel"', '"cuda_sync"'
+    ),
+    "unknown phase": kernel("1").replace('"X"', '"Y"'),
+    "no phase": kernel("1").replace('"ph": "X", ', ""),
+    "number broken in two": kernel("1 2"),
 }
 
 
@@ -37,6 +41,31 @@ def test_an_event_of_another_form_is_counted_and_the_others_survive(
     found = one(tmp_path, ", ".join([kernel("1"), event, kernel("2"), event, kernel("3")]))
     assert found.device.ts.tolist() == [1000, 2000, 3000]
     assert found.meta.malformed == 2
+
+
+@pytest.mark.parametrize("start", ["NaN", "nan", "-inf", "Infinity", "1e999"])
+def test_an_event_whose_start_is_no_number_is_mended_and_has_no_time(
+    start: str, tmp_path: Path
+) -> None:
+    found = one(tmp_path, ", ".join([kernel("1"), kernel(start), kernel("2")]))
+    assert found.device.ts.tolist() == [1000, 2000]
+    assert (found.meta.untimed, found.meta.repairs) == (1, {repair.NUMBER: 1})
+
+
+def test_an_event_whose_length_is_no_number_is_mended_and_has_no_length(tmp_path: Path) -> None:
+    found = one(tmp_path, ", ".join([kernel("1"), kernel("2", "nan"), kernel("3")]))
+    assert found.device.ts.tolist() == [1000, 3000]
+    assert (found.meta.negative, found.meta.repairs) == (1, {repair.NUMBER: 1})
+
+
+def test_a_key_with_a_byte_that_is_no_utf8_is_counted_though_it_is_a_key_no_more(
+    tmp_path: Path,
+) -> None:
+    # Without its correlation the work is of no step, and the step seemed shorter in silence.
+    event = kernel("1", args='{"correlation": 41}').encode()
+    found = reading(tmp_path, b"[" + event.replace(b"corr", b"co\xffrr") + b"]")
+    assert found.device.correlation.tolist() == [NO_ID]
+    assert found.meta.repairs == {repair.ENCODING: 1}
 
 
 @pytest.mark.parametrize("name", ["t.json", "t.json.gz"])
@@ -62,8 +91,22 @@ def test_a_file_cut_behind_its_events_is_truncated_and_keeps_its_first_header(
     assert (meta.truncated, meta.host, meta.rank) == (True, "n", None)
 
 
-def test_a_header_that_is_no_json_is_counted_as_something_not_read(tmp_path: Path) -> None:
-    meta = one(tmp_path, kernel("1"), r'"note": "C:\Users", "distributedInfo": {"rank": 2}, ').meta
+@pytest.mark.parametrize(
+    "note, kind",
+    [
+        (r'"note": "C:\Users", ', repair.BACKSLASH),
+        ('"note": {"a": [nan]}, ', repair.NUMBER),
+        ('"note": "a\x02", ', repair.CONTROL),
+    ],
+)
+def test_a_header_that_is_no_json_is_mended(note: str, kind: str, tmp_path: Path) -> None:
+    meta = one(tmp_path, kernel("1"), note + '"distributedInfo": {"rank": 2}, ').meta
+    assert (meta.rank, meta.malformed, meta.truncated) == (2, 0, False)
+    assert meta.repairs == {kind: 1}
+
+
+def test_a_header_that_cannot_be_mended_is_counted_as_something_not_read(tmp_path: Path) -> None:
+    meta = one(tmp_path, kernel("1"), '"note": 1 2, "distributedInfo": {"rank": 2}, ').meta
     assert (meta.rank, meta.malformed, meta.truncated) == (None, 1, False)
 
 
@@ -126,4 +169,5 @@ def test_damage_never_ends_in_a_traceback_nor_loses_events_in_silence(
         assert refusal.message.startswith("t.json (")  # noqa: PT017
     else:
         # A gap between two events can be damaged such that both read as one.
-        assert meta.malformed or meta.truncated or meta.events >= len(made.events) - 1
+        told = meta.malformed or meta.truncated or meta.repairs
+        assert told or meta.events >= len(made.events) - 1
