@@ -31,7 +31,8 @@ class Place(NamedTuple):
 class Finding:
     """One bottleneck: `title` is the claim; because, so and check are sentences.
 
-    `attack` is the order the headline gives, `why` the sentence it adds, if any. `saved_ns` is what
+    `attack` is the order the headline gives, `why` the sentence it adds, if any, `clause` its
+    "because" alone. `saved_ns` is what
     a fix could take away at most, None where shares cannot tell; `removes` is the same by class,
     empty where that cannot be told.
     """
@@ -51,6 +52,7 @@ class Finding:
     whatif: str | None = None
     removes: Mapping[str, float] = field(default_factory=dict)
     why: str = ""
+    clause: str = ""
 
     @property
     def share(self) -> float:

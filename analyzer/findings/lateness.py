@@ -91,6 +91,7 @@ def late_rank(view: View) -> Outcome:
         title=f"{_names(named)} {'keeps' if len(named) == 1 else 'keep'} the others waiting",
         attack=f"Fix {_names(named, 'rank')}",
         why=_why(view, named),
+        clause=_because(view, named),
         time_class=COMM_WAIT,
         ns=removes[COMM_WAIT],
         step_ns=job.step_ns,

@@ -143,13 +143,9 @@ def verdict(ranked: Ranked, job: Job, limits: Thresholds) -> Verdict:
 def _despite(view: View, late: RankedFinding) -> str:
     """What of the waiting for late ranks, where something else gains more."""
     finding = late.finding
-    waited = f"{finding.title}: {view.both(finding.ns)}. {finding.why}"
-    if late.gain is None:
-        return waited
-    less = percent(max(late.gain.share, 0.0))
-    return sentences(
-        waited, f"But with these ranks like the others alone the step is only {less} shorter."
-    )
+    gain = "" if late.gain is None else percent(max(late.gain.share, 0.0))
+    alone = f"; mending only that makes the step {gain} shorter" if gain else ""
+    return f"{finding.title}, {view.both(finding.ns)}, {finding.clause}{alone}."
 
 
 def _worth(row: RankedFinding) -> str:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import pytest
 from jobs import MULTI, SINGLE, job, late
+from studies import studied
 
 from analyzer.classify.kernels import Activity
 from analyzer.config import DEFAULT_THRESHOLDS, Thresholds
 from analyzer.findings.detectors import CATALOGUE, detect
 from analyzer.findings.finding import Finding, Passed
 from analyzer.ranks.pool import Job
+from analyzer.whatif.study import NO_STUDY, Study
 
 HEALTHY = {"hidden_ms": 8.0, "facts": {"loader": MULTI}, "optimizer": 2.0, "launch": 1.0}
 
 
-def found(of: Job, limits: Thresholds = DEFAULT_THRESHOLDS) -> dict[str, Finding]:
-    return {f.id: f for f in detect(of, limits) if isinstance(f, Finding)}
+def found(
+    of: Job, limits: Thresholds = DEFAULT_THRESHOLDS, study: Study = NO_STUDY
+) -> dict[str, Finding]:
+    return {f.id: f for f in detect(of, limits, study) if isinstance(f, Finding)}
 
 
 def passed(of: Job) -> list[str]:
@@ -71,6 +75,38 @@ AROUND_THE_THRESHOLD = {
     "single-process-loader": (loader(4.9, SINGLE), loader(5.1, SINGLE)),
     "compute-bound": (job(launch=20.1), job(launch=19.9)),
 }
+
+
+# Finding -> the edit whose replay can raise it, and a job whose share is just too small.
+BELOW_BUT_WAITED_FOR = {
+    "data-loading": ("no-data-loading", loader(4.9, MULTI)),
+    "kernel-launch": ("launching", job(launch=9.9)),
+    "host-sync": ("no-host-sync", job(host_sync=4.9)),
+}
+
+
+@pytest.mark.parametrize("id", BELOW_BUT_WAITED_FOR)
+def test_a_small_share_is_told_where_its_fix_gains_more_and_says_why(id: str) -> None:
+    edit, small = BELOW_BUT_WAITED_FOR[id]
+    finding = found(small, study=studied({edit: 0.3}))[id]
+    assert (
+        "Without it the step is 30.0 % shorter in the replay, as others wait for it, too."
+        in finding.because
+    )
+    assert finding.ns == small.mean_ns[finding.time_class]
+
+
+@pytest.mark.parametrize("id", BELOW_BUT_WAITED_FOR)
+def test_a_small_share_whose_fix_gains_little_is_not_told(id: str) -> None:
+    edit, small = BELOW_BUT_WAITED_FOR[id]
+    assert id not in found(small, study=studied({edit: 0.04}))
+
+
+@pytest.mark.parametrize("id", BELOW_BUT_WAITED_FOR)
+def test_a_gain_no_larger_than_the_share_needs_no_sentence(id: str) -> None:
+    edit, _ = BELOW_BUT_WAITED_FOR[id]
+    finding = found(AROUND_THE_THRESHOLD[id][1], study=studied({edit: 0.1}))[id]
+    assert "replay" not in finding.because
 
 
 def test_every_finding_has_a_threshold_test() -> None:

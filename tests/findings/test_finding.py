@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from jobs import job
+from studies import gain, studied
 
 from analyzer.config import DEFAULT_THRESHOLDS
 from analyzer.findings.finding import Finding, View, microseconds, multiple, percent
@@ -102,3 +103,36 @@ def test_ranks_that_are_alike_are_not_named() -> None:
 
 def test_one_rank_is_not_held_against_others() -> None:
     assert view(job(data_loading=60.0)).worst_rank("data_loading") == ""
+
+
+@pytest.mark.parametrize(
+    ("share", "lower_end", "fires"),
+    [(0.051, 0.0, True), (0.049, 0.0, False), (0.049, 0.051, True), (0.049, 0.049, False)],
+)
+def test_a_bottleneck_is_one_by_its_share_or_by_what_its_fix_gains(
+    share: float, lower_end: float, fires: bool
+) -> None:
+    judged = View(job(), DEFAULT_THRESHOLDS, studied({"launching": lower_end}))
+    assert judged.fires(share * 1e8, 0.05, "launching") is fires
+
+
+def test_a_gain_that_single_steps_do_not_show_makes_no_bottleneck() -> None:
+    """20 % give or take 24.8 points."""
+    unsure = View(job(), DEFAULT_THRESHOLDS, studied({"launching": gain(0.2, varying=0.2)}))
+    assert not unsure.fires(1e6, 0.05, "launching")
+
+
+def test_without_a_replay_only_the_share_makes_a_bottleneck() -> None:
+    assert view(job()).fires(5.1e6, 0.05, "launching")
+    assert not view(job()).fires(4.9e6, 0.05, "launching")
+
+
+@pytest.mark.parametrize(("worth", "said"), [(0.051, True), (0.049, False), (0.0, False)])
+def test_a_gain_is_told_where_it_is_well_above_the_share(worth: float, said: bool) -> None:
+    judged = View(job(), DEFAULT_THRESHOLDS, studied({"launching": 0.1 + worth}))
+    text = "Without it the step is 15.1 % shorter in the replay, as others wait for it, too."
+    assert judged.beyond(1e7, "launching") == (text if said else "")
+
+
+def test_nothing_is_beyond_the_share_without_a_replay() -> None:
+    assert view(job()).beyond(1e7, "launching") == ""

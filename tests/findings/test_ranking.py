@@ -257,10 +257,6 @@ def test_the_verdict_says_it_once_where_the_late_rank_leads() -> None:
     assert "shorter" not in text
 
 
-def test_a_fix_that_leaves_nothing_has_no_end_of_worth() -> None:
-    assert "worth infx" not in said(job(comm_unsplit=14.0), studied({"transfer": 1.0})).text
-
-
 def test_the_verdict_adds_why_after_the_sentence_that_is_the_same_for_all() -> None:
     """30 of 30 ms wait for rank 1; with its 20 ms of computing over 2 ranks 25 of 100 go."""
     pair = job(
