@@ -206,9 +206,7 @@ class TraceBuilder:
         args = {"stream": stream, "correlation": number}
         args |= {"wait_on_stream": -1 if on is None else on}
         args |= {"wait_on_cuda_event_record_corr_id": record}
-        return self.event(
-            "cuda_sync", call, start, end, pid=self.device, tid=stream, args=args
-        )
+        return self.event("cuda_sync", call, start, end, pid=self.device, tid=stream, args=args)
 
     def kernel(self, name: str, start: Micros, end: Micros, **how: Any) -> TraceBuilder:
         """A kernel; `how` as in `activity`."""

@@ -60,7 +60,9 @@ def test_a_newer_layout_is_refused_by_its_version_not_by_its_fields(tmp_path: Pa
         pytest.param(b"not compressed", id="not compressed"),
         pytest.param(gzip.compress(b"{}"), id="a trace"),
         pytest.param(gzip.compress(msgspec.msgpack.encode({"rank": 1})), id="other MessagePack"),
-        pytest.param(gzip.compress(msgspec.msgpack.encode({"version": DIGEST_VERSION})), id="fields missing"),
+        pytest.param(
+            gzip.compress(msgspec.msgpack.encode({"version": DIGEST_VERSION})), id="fields missing"
+        ),
         pytest.param(gzip.compress(bytes(range(256)) * 8)[:-30], id="cut off"),
         pytest.param(b"\x1f\x8b\x08" + bytes(7) + b"\xff" * 40, id="damaged inside"),
     ],

@@ -95,8 +95,12 @@ def shares_of_loss(factors: Mapping[str, float]) -> dict[str, float]:
     return {name: math.log(value) / product for name, value in factors.items()}
 
 
-def efficiencies(job: Job) -> Efficiencies:
-    """All factors of a job over its mean step, which is as long as that of its slowest rank."""
+def efficiencies(job: Job, ideal: float | None = None) -> Efficiencies:
+    """All factors of a job over its mean step, which is as long as that of its slowest rank.
+
+    `ideal` is the part of the step that is left on an ideal network (transfer takes no time), from
+    a replay; without it serialisation and transfer are None.
+    """
     nothing: dict[str, float | None] = dict.fromkeys((*POP, *DEVICE))
     if job.timeline != "device":
         return Efficiencies(nothing, {}, NO_DEVICE)
@@ -106,7 +110,8 @@ def efficiencies(job: Job) -> Efficiencies:
     useful = [row[COMPUTE] + row[OPTIMIZER] for row in rows]
     active = [sum(row[c] for c in _ACTIVE) for row in rows]
     total = max(sum(row.values()) for row in rows)
-    values = {**pop(useful, total), **talp_device(useful, active, total)}
+    network = None if ideal is None else max(ideal * total, max(useful))
+    values = {**pop(useful, total, network), **talp_device(useful, active, total)}
     partial = (
         f"of the {len(job.ranks)} ranks of {job.size} that were recorded; "
         if len(job.ranks) < job.size
@@ -115,7 +120,7 @@ def efficiencies(job: Job) -> Efficiencies:
     return Efficiencies(
         values=values,
         loss={**_loss(values, POP[1:3]), **_loss(values, DEVICE[1:])},
-        reason=partial + NO_IDEAL_NETWORK,
+        reason=partial.removesuffix("; ") if network else partial + NO_IDEAL_NETWORK,
     )
 
 

@@ -194,12 +194,12 @@ def _turns(report: Report) -> Markup | None:
 def part_curves(report: Report) -> list[tuple[str, str, Markup]]:
     """Heading, sentence and curve of the first findings whose what-if was replayed in parts."""
     chosen = parts.picked(report)
-    axis = falls.levels([edit for _, edit in chosen])
+    axis = falls.levels([item.gain for _, item in chosen])
     found = []
-    for place, edit in chosen:
-        title, words = f"{place}. {turns.name(edit.id)}", parts.enough(report, edit)
+    for place, item in chosen:
+        title, words = f"{place}. {item.title}", parts.enough(report, item.gain)
         curve = falls.part_curve(
-            f"part-{place}", edit, axis, title=f"Speedup by part removed: {title}", desc=words
+            f"part-{place}", item.gain, axis, title=f"Speedup by part removed: {title}", desc=words
         )
         found.append((title, words, curve))
     return found

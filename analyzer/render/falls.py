@@ -21,7 +21,7 @@ from analyzer.render.svg import (
     segment,
     text,
 )
-from analyzer.report.document import Edit
+from analyzer.report.document import Gain
 
 _WIDE, _LABEL, _VALUE, _ROW, _BAR = 760, 260, 88, 30, 20
 _PANEL, _LEFT, _RIGHT, _TOP, _TALL = 320, 48, 16, 10, 130
@@ -82,17 +82,17 @@ def _link(x: float, y: float) -> str:
     )
 
 
-def levels(edits: Sequence[Edit]) -> list[float]:
-    """Round speedups for one axis that holds every curve and interval of `edits`."""
-    values = [1.0, *(value for edit in edits for _, value in edit.curve)]
-    values += [value for edit in edits for value in (edit.lo, edit.hi) if value is not None]
+def levels(gains: Sequence[Gain]) -> list[float]:
+    """Round speedups for one axis that holds every curve and interval of `gains`."""
+    values = [1.0, *(value for gain in gains for _, value in gain.curve)]
+    values += [value for gain in gains for value in (gain.lo, gain.hi) if value is not None]
     low, high = min(values), max(values)
     room = next((step for step in _STEPS if high - low <= 4 * step), (high - low) / 4)
     first, last = math.floor(low / room + 1e-9), math.ceil(high / room - 1e-9)
     return [room * at for at in range(first, max(last, first + 1) + 1)]
 
 
-def part_curve(ident: str, edit: Edit, axis: Sequence[float], *, title: str, desc: str) -> Markup:
+def part_curve(ident: str, gain: Gain, axis: Sequence[float], *, title: str, desc: str) -> Markup:
     """Speedup against the part of the cause that goes; dashed: if each part took off as much."""
     low, high = axis[0], axis[-1]
 
@@ -102,7 +102,7 @@ def part_curve(ident: str, edit: Edit, axis: Sequence[float], *, title: str, des
     def y(value: float) -> float:
         return _TOP + _TALL * (1 - (value - low) / (high - low))
 
-    points = [(0.0, 1.0), *edit.curve]
+    points = [(0.0, 1.0), *gain.curve]
     even = gains.removed(points[-1][1])
     straight = [(at / 20, 1 / (1 - even * at / 20)) for at in range(21)]
     parts = [_grid(y(value), f"{value:.{_digits(axis)}f}x") for value in axis]
@@ -117,8 +117,8 @@ def part_curve(ident: str, edit: Edit, axis: Sequence[float], *, title: str, des
         ' class="f-ink"/>'
         for part, value in points
     ]
-    if edit.lo is not None and edit.hi is not None:
-        bounds = [(x(1.0), y(edit.lo)), (x(1.0), y(edit.hi))]
+    if gain.lo is not None and gain.hi is not None:
+        bounds = [(x(1.0), y(gain.lo)), (x(1.0), y(gain.hi))]
         parts.append(_line(bounds, INK, "s-ink", ""))
     return drawing(ident, title, desc, height=_TOP + _TALL + 28, body="".join(parts), width=_PANEL)
 

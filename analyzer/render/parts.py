@@ -6,7 +6,7 @@ from analyzer.render import gains, turns
 from analyzer.render.format import NOT_MEASURABLE, multiple, percent
 from analyzer.render.rank_tables import Grid, Head
 from analyzer.render.sentences import scale_of
-from analyzer.report.document import Edit, Report
+from analyzer.report.document import Finding, Gain, Report
 
 MOST_CURVES = 3
 # Of the full gain: nearly all, about in proportion, next to nothing.
@@ -14,20 +14,20 @@ _FULL, _NEARLY, _EVEN, _LITTLE = 0.98, 0.9, 0.05, 0.05
 _PARTS = {0.1: "a tenth", 0.25: "a quarter", 0.5: "half"}
 
 
-def picked(report: Report) -> list[tuple[int, Edit]]:
-    """Place and what-if of the first findings that have a curve, each what-if once."""
-    chosen: dict[str, tuple[int, Edit]] = {}
+def picked(report: Report) -> list[tuple[int, Finding]]:
+    """Place and finding of the first whose gain was replayed in parts, each what-if once."""
+    chosen: dict[str, tuple[int, Finding]] = {}
     for place, item in enumerate(report.findings, start=1):
-        edit = gains.edit_of(report, item)
-        if edit is not None and edit.curve and not edit.noise and gains.removed(edit.speedup) > 0:
-            chosen.setdefault(edit.id, (place, edit))
+        gain = item.gain
+        if gain.curve and not gain.noise and gains.removed(gain.speedup) > 0:
+            chosen.setdefault(item.whatif or item.id, (place, item))
     return list(chosen.values())[:MOST_CURVES]
 
 
-def enough(report: Report, edit: Edit) -> str:
-    """What part of the fix gives most of the gain; `edit` has a curve that gains."""
+def enough(report: Report, gain: Gain) -> str:
+    """What part of the fix gives most of the gain; `gain` has a curve that rises."""
     base, scale = turns.base_ms(report), scale_of(report)
-    curve = [(part, gains.removed(value)) for part, value in edit.curve]
+    curve = [(part, gains.removed(value)) for part, value in gain.curve]
     full = curve[-1][1]
     most = scale.ms(full * base)
     if full <= 0:
@@ -54,13 +54,13 @@ def table(report: Report) -> Grid | None:
     chosen = picked(report)
     if not chosen:
         return None
-    sizes = sorted({part for _, edit in chosen for part, _ in edit.curve})
-    heads = [Head("finding"), Head("what if", True), *(Head(percent(part)) for part in sizes)]
+    sizes = sorted({part for _, item in chosen for part, _ in item.gain.curve})
+    heads = [Head("finding"), Head("bottleneck", True), *(Head(percent(part)) for part in sizes)]
     rows = []
-    for place, edit in chosen:
-        at = dict(edit.curve)
+    for place, item in chosen:
+        at = dict(item.gain.curve)
         cells = [multiple(at[part]) if part in at else NOT_MEASURABLE for part in sizes]
-        rows.append([str(place), turns.name(edit.id), *cells])
+        rows.append([str(place), item.title, *cells])
     return Grid("Speedup when this part of the cause goes", heads, rows)
 
 

@@ -93,7 +93,7 @@ def build(
         whatif=whatifs.whatif(job, replayed, setting, limits),
         findings=[_finding(row, request.mode) for row in ranked.findings],
         idle=_idle(job),
-        ranks=together.ranks(job, View(job, limits), groups),
+        ranks=together.ranks(job, View(job, limits, replayed), groups),
         collectives=together.collectives(job, groups, run.gpu),
         kernels=_kernels(job),
         unknown=_unknown(job),

@@ -251,7 +251,8 @@ class Scaling(Part, frozen=True, kw_only=True):
 
 class Gain(Part, frozen=True, kw_only=True):
     """What fixing the finding is worth. basis "share" is an upper bound, not a gain; "replay" is
-    the gain, with its 95 % interval over the steps. `noise`: it cannot be told from noise.
+    the gain, with its 95 % interval over the steps, and `curve` the speedup when only a part of
+    the cause goes: (part, speedup). `noise`: it cannot be told from noise.
 
     `reason` says why a field is null.
     """
@@ -260,6 +261,7 @@ class Gain(Part, frozen=True, kw_only=True):
     lo: float | None
     hi: float | None
     basis: str
+    curve: list[tuple[float, float]] = msgspec.field(default_factory=list)
     noise: bool = False
     reason: str = ""
 

@@ -42,7 +42,9 @@ NO_COMMON_CLOCK = (
 
 def ranks(job: Job, view: View, groups: Sequence[Group]) -> doc.Ranks:
     """Late ranks, clocks, groups and strips; `reason` where waiting is not measurable."""
-    together, factors = job.together, efficiencies(job)
+    together = job.together
+    transfer = view.study.gains.get("transfer") if together.method else None
+    factors = efficiencies(job, None if transfer is None else 1.0 - max(0.0, transfer.share))
     residual = together.clocks.residual_ns
     occupancy = _occupancy(job)
     return doc.Ranks(

@@ -64,6 +64,7 @@ def gain(of: Gain, *, noise: bool) -> doc.Gain:
         lo=None if lo is None else _finite(faster(lo)),
         hi=None if hi is None else _finite(faster(hi)),
         basis="replay",
+        curve=[(part, speedup) for part, speedup in of.curve if math.isfinite(speedup)],
         noise=noise,
         reason=reason if of.share < 1.0 else shares.NOTHING_LEFT,
     )
@@ -84,7 +85,7 @@ def _edit(name: str, job: Job, study: Study, setting: Setting, limits: Threshold
         speedup=said.speedup,
         lo=said.lo,
         hi=said.hi,
-        curve=[(part, speedup) for part, speedup in of.curve if math.isfinite(speedup)],
+        curve=said.curve,
         after=_after(of.classes, setting),
         noise=said.noise,
         reason=said.reason,

@@ -133,9 +133,7 @@ def test_a_slow_launch_with_room_in_the_queue_did_not_wait(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("nbytes, kinds", [(65_537, [LAUNCH, SYNC]), (65_536, [LAUNCH])])
-def test_a_small_pageable_copy_never_blocks(
-    nbytes: int, kinds: list[Call], tmp_path: Path
-) -> None:
+def test_a_small_pageable_copy_never_blocks(nbytes: int, kinds: list[Call], tmp_path: Path) -> None:
     built = trace().copy("Memcpy HtoD (Pageable -> Device)", 5, 90, launch=(0, 95),
                          args={"bytes": nbytes})  # fmt: skip
     _, host = tables(built, tmp_path)
@@ -155,9 +153,7 @@ def test_a_blocking_copy_launches_and_then_waits_for_itself(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "call, awaited", [("cudaDeviceSynchronize", WHOLE_DEVICE), ("cudaStreamSynchronize", NO_ID)]
 )
-def test_only_a_device_sync_says_what_it_waits_for(
-    call: str, awaited: int, tmp_path: Path
-) -> None:
+def test_only_a_device_sync_says_what_it_waits_for(call: str, awaited: int, tmp_path: Path) -> None:
     built = trace().kernel("k", 5, 80, launch=(0, 2)).sync(10, 85, call=call)
     built.kernel("k", 95, 99, launch=(90, 92))
     _, host = tables(built, tmp_path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,14 +20,6 @@ from analyzer.whatif.study import NO_STUDY, Study
 
 MATRIX = {"matmul_ms": 40.0, "memory_ms": 10.0}
 FP32 = {"matmul_ms": 40.0, "plain_ms": 30.0}
-
-
-# Two ranks: rank 1 launches late, the other waits 30 of 100 ms for it.
-WAITED = job([{"comm_wait": 30.0}, {"launch": 4.0}], method="clocked", found=[late(1, 30.0)])
-WAITED_FOR = (
-    "Rank 1 keeps the others waiting: 15.0 ms per step (15.0 %). Ranks wait that long for others, "
-    "all of it for this one, for a reason that is not in its trace."
-)
 
 
 def ranked(of: Job, study: Study = NO_STUDY) -> Ranked:
@@ -238,23 +232,38 @@ def test_the_verdict_orders_nothing_where_the_largest_share_gains_nothing(
     )
 
 
+def late_too(**gains: float) -> str:
+    """What is said of launches that gain half, and of a late rank."""
+    late_one = finding("late-rank", 15.0, 15.0, "no-straggler")
+    late_one = replace(late_one, title="Rank 1 is late", clause="because", why="Why.")
+    found = [finding("kernel-launch", 2.0, 2.0), late_one]
+    study = studied({name.replace("_", "-"): share for name, share in gains.items()})
+    limits = DEFAULT_THRESHOLDS
+    return verdict(rank(found, job(), Setting(1), limits, study), job(), limits).text
+
+
 def test_the_verdict_names_late_ranks_where_something_else_gains_more() -> None:
-    assert said(WAITED, studied({"launching": 0.5, "no-straggler": 0.1})).text == (
-        "Cut launch overhead first: 2.0 ms of every 100.0 ms step, worth 2.00x. "
-        f"{WAITED_FOR} But with these ranks like the others alone the step is only 10.0 % shorter."
+    assert late_too(launching=0.5, no_straggler=0.1) == (
+        "a first: 2.0 ms of every 100.0 ms step, worth 2.00x. Rank 1 is late, 15.0 ms per step "
+        "(15.0 %), because; mending only that makes the step 10.0 % shorter."
+    )
+
+
+def test_late_ranks_are_named_even_where_mending_them_alone_gains_nothing() -> None:
+    """Ranks that are late by turns wait for each other: each of them alone is worth nothing."""
+    assert late_too(launching=0.5, no_straggler=-0.01).endswith(
+        "because; mending only that makes the step 0.0 % shorter."
     )
 
 
 def test_the_verdict_names_late_ranks_whose_mending_was_not_replayed() -> None:
-    text = said(WAITED, studied({"launching": 0.5})).text
-    assert text.endswith(f"worth 2.00x. {WAITED_FOR}")
+    assert late_too(launching=0.5).endswith("Rank 1 is late, 15.0 ms per step (15.0 %), because.")
 
 
 def test_the_verdict_says_it_once_where_the_late_rank_leads() -> None:
-    text = said(WAITED, studied({"launching": 0.1, "no-straggler": 0.5})).text
-    assert text.startswith("Fix rank 1 first: 15.0 ms of every 100.0 ms step, worth 2.00x. ")
-    assert text.count("Ranks wait that long") == 1
-    assert "shorter" not in text
+    assert late_too(launching=0.1, no_straggler=0.5) == (
+        "a first: 15.0 ms of every 100.0 ms step, worth 2.00x. Why."
+    )
 
 
 def test_the_verdict_adds_why_after_the_sentence_that_is_the_same_for_all() -> None:

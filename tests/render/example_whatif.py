@@ -137,12 +137,24 @@ def whatif() -> WhatIf:
     )
 
 
+def gain(done: Edit) -> Gain:
+    """What `done` replayed."""
+    return Gain(
+        speedup=done.speedup,
+        lo=done.lo,
+        hi=done.hi,
+        basis="replay",
+        curve=done.curve,
+        noise=done.noise,
+    )
+
+
 def with_gain(item: Finding, done: Edit) -> Finding:
     """The finding with the gain that `done` replayed."""
     left = done.after.ceiling_today if done.after else None
     return replace(
         item,
-        gain=Gain(speedup=done.speedup, lo=done.lo, hi=done.hi, basis="replay"),
+        gain=gain(done),
         whatif=done.id,
         ceiling_after=left,
     )

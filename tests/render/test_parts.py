@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from example import example
-from example_whatif import edit, replayed
+from example_whatif import edit, gain, replayed
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -26,16 +26,16 @@ from analyzer.render import falls, parts
     ],
 )
 def test_a_curve_reads_as_one_sentence(saved: tuple[float, ...], words: str) -> None:
-    assert parts.enough(replayed(), edit("no-communication", 90.0, 20.0, saved)) == words
+    assert parts.enough(replayed(), gain(edit("no-communication", 90.0, 20.0, saved))) == words
 
 
 def test_a_curve_of_one_point_promises_nothing_of_parts() -> None:
-    whole = replace(edit("no-communication", 90.0, 20.0), curve=[(1.0, 100 / 90)])
+    whole = replace(gain(edit("no-communication", 90.0, 20.0)), curve=[(1.0, 100 / 90)])
     assert parts.enough(replayed(), whole) == "All of it gives 10.0 ms; parts were not replayed."
 
 
 def test_curves_are_those_of_the_first_three_findings_that_gain() -> None:
-    drawn = [(place, item.id) for place, item in parts.picked(replayed())]
+    drawn = [(place, item.whatif) for place, item in parts.picked(replayed())]
     assert drawn == [(1, "no-communication"), (2, "no-launch-overhead"), (3, "no-data-loading")]
 
 
@@ -43,7 +43,7 @@ def test_a_what_if_of_two_findings_is_drawn_once() -> None:
     report = replayed()
     again = replace(report.findings[1], whatif="no-communication")
     report = replace(report, findings=[report.findings[0], again, report.findings[2]])
-    drawn = [(place, item.id) for place, item in parts.picked(report)]
+    drawn = [(place, item.whatif) for place, item in parts.picked(report)]
     assert drawn == [(1, "no-communication"), (3, "no-data-loading")]
 
 
@@ -58,12 +58,12 @@ def test_the_table_holds_the_points_of_the_curves() -> None:
     table = parts.table(replayed())
     assert table is not None
     assert [head.name for head in table.heads[2:]] == ["10.0 %", "25.0 %", "50.0 %", "100.0 %"]
-    assert table.rows[1] == ["2", "no late launches", "1.04x", "1.09x", "1.09x", "1.09x"]
+    assert table.rows[1] == ["2", replayed().findings[1].title, "1.04x", "1.09x", "1.09x", "1.09x"]
 
 
 @given(st.floats(1.001, 50.0), st.floats(0.2, 1.0))
 def test_the_axis_holds_every_value_in_few_round_steps(high: float, low: float) -> None:
-    drawn = replace(edit("x", 90.0, 20.0), lo=low, hi=high, curve=[(1.0, high)])
+    drawn = replace(gain(edit("x", 90.0, 20.0)), lo=low, hi=high, curve=[(1.0, high)])
     levels = falls.levels([drawn])
     assert levels[0] <= low + 1e-6
     assert levels[-1] >= high - 1e-6

@@ -1,7 +1,8 @@
 """Runs of seven steps whose length can be reckoned on one's fingers; times in microseconds.
 
-Launches reach the device at once and a call takes 1 us, so that a step is what is asked for and the
-5 us that a blocking call takes to return. The first and the last step are not used.
+Launches reach the device at once and a call takes 1 us. A step that ends with a blocking call is
+what is asked for, the 5 us that the call takes to return, and 1 us until the next call (another one
+after the loader). The first and the last step are not used.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from runs import GEMM
 
 STEPS = 7
 SINGLE = "_SingleProcessDataLoaderIter"
-RETURN = 5
+WORKERS = "_MultiProcessingDataLoaderIter"
 
 
 def alone(
@@ -36,7 +37,7 @@ def alone(
         begin = t
         if load:
             built.loader(t, t + load, iterator=iterator)
-            t += load
+            t += load + 1
         if alloc:
             built.runtime("cudaMalloc", t, t + alloc)
             t += alloc
@@ -58,9 +59,8 @@ def alone(
             built.annotation("Optimizer.step#AdamW.step", t, t + 2)
             built.kernel("adam", end, end + optimizer, launch=(t, t + 1))
             t, end = t + 2, end + optimizer
-        if sync:
-            built.sync(t, end + RETURN, call=sync)
-            t = end + RETURN
+        built.sync(t, end + 5, call=sync)
+        t = end + 6
         built.step(k + 1, begin, t)
     return built
 

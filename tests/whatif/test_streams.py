@@ -141,7 +141,11 @@ def scenes(draw: st.DrawFn) -> tuple[Work, Host, list[int]]:
         rows.append((start, start + draw(numbers), draw(st.integers(1, 3)), point))
     activity = [draw(st.sampled_from([COMPUTE, COMM, OPTIMIZER])) for _ in rows]
     held = draw(st.lists(st.integers(0, count - 1)))
-    return work(*sorted(rows), activity=activity), host(*((c, i) for i, c in enumerate(calls))), held
+    return (
+        work(*sorted(rows), activity=activity),
+        host(*((c, i) for i, c in enumerate(calls))),
+        held,
+    )
 
 
 @given(scenes())
