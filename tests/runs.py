@@ -78,18 +78,19 @@ def exposed(
     compute: int = 900,
     wait: int = 0,
     kinds: Sequence[str] = ("allreduce",),
+    pace: int = 50,
 ) -> TraceBuilder:
     """Seven steps: `loader` us waited for a batch, compute, `wait` us in the first collective for
     another rank, and 100 us of transfer in each.
 
-    Without a loader to wait for the host takes 50 us a step and runs ahead of the device.
+    Without a loader to wait for the host takes `pace` us a step and runs ahead of the device.
     """
     built = trace(rank, world_size)
     length = loader + compute + wait + 100 * len(kinds)
     for k in range(7):
-        at, pace = k * length, length if loader else 50
-        called = k * pace
-        built.step(k + 1, called, called + pace).loader(called, called + loader + 1)
+        at, apart = k * length, length if loader else pace
+        called = k * apart
+        built.step(k + 1, called, called + apart).loader(called, called + loader + 1)
         ready = called + loader
         end = at + loader + 20 + compute
         built.kernel(GEMM, end - compute, end, launch=(ready + 5, ready + 10))

@@ -105,7 +105,7 @@ def program(trace: Trace, launches: Launches, found: Breakdown, steps: Steps) ->
     """The program of a rank; None without device work or when one step alone is too much."""
     if not len(trace.device):
         return None
-    rows = _kept_rows(steps)
+    rows = _kept_rows(trace, steps)
     if not len(rows):
         return None
     host, place = _host(trace, launches, found, rows)
@@ -144,13 +144,17 @@ def _linked(place: Int64) -> float:
     return float(np.mean(known[int(np.argmax(known)) :])) if known.any() else 0.0
 
 
-def _kept_rows(steps: Steps) -> Int64:
+def _kept_rows(trace: Trace, steps: Steps) -> Int64:
     """All device work, or that of the first steps where it is too much or more than is needed."""
     launched = steps.launched
-    used = [steps.index[i] for i in steps.used.tolist()][:MOST_STEPS]
-    last = used[-1] if used else NO_ID - 1
-    fit = [i for i in steps.index if i <= last and np.count_nonzero(launched <= i) <= MOST_WORK]
-    return np.flatnonzero(launched <= max(fit, default=NO_ID - 1))
+    wanted = steps.used.tolist()[:MOST_STEPS]
+    last = wanted[-1] if wanted else -1
+    while last >= 0 and np.count_nonzero(launched <= steps.index[last]) > MOST_WORK:
+        last -= 1
+    if last < 0:
+        return np.zeros(0, np.int64)
+    before = trace.device.ts < steps.edges[last + 1]
+    return np.flatnonzero(np.where(launched == NO_ID, before, launched <= steps.index[last]))
 
 
 def _names(trace: Trace, ids: Int64) -> tuple[list[str], Int64]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -129,15 +128,6 @@ def study(job: Job, limits: Thresholds) -> Study:
     return _Study(job, scene(made, job.together.late), watch, limits).result()
 
 
-class _Tried(NamedTuple):
-    """One replayed variant: each step's length, the part of the step that is left, by class."""
-
-    inputs: Inputs
-    lengths: Floats
-    left: float
-    classes: Mapping[str, float]
-
-
 class _Study:
     """One study while it is made."""
 
@@ -196,29 +186,22 @@ class _Study:
 
     def _gains(self, edits: Mapping[str, Edit]) -> dict[str, Gain]:
         """Each edit at full strength, and in part where it changes anything."""
-        whole = {n: self._try(e, self.inputs) for n, e in edits.items()}
-        moving = [n for n, tried in whole.items() if abs(tried.left - 1.0) > _MOVES]
-        pairs = [(name, part) for name in moving for part in CURVE_POINTS[:-1]]
-        variants = (edits[name](self.scene, self.inputs, part) for name, part in pairs)
-        lefts = [self._left(self.watch.lengths(run)) for run in replay(self.graph, variants)]
-        curves = {name: [(part, faster(1.0 - t.left)) for part in CURVE_POINTS]
-                  for name, t in whole.items()}  # fmt: skip
-        for (name, part), left in zip(pairs, lefts, strict=True):
-            curves[name][CURVE_POINTS.index(part)] = part, faster(1.0 - left)
-        return {
-            name: Gain(self.base, tried.lengths, tried.classes, curves[name])
-            for name, tried in whole.items()
-        }
-
-    def _try(self, edit: Edit, state: Inputs) -> _Tried:
-        """An edit at full strength on top of others."""
-        inputs = edit(self.scene, state, 1.0)
-        run = next(replay(self.graph, [inputs]))
-        lengths = self.watch.lengths(run)
-        left = self._left(lengths)
-        moved = abs(left - 1.0) > _MOVES
-        classes = self._after(run, inputs, left) if moved else self.job.mean_ns
-        return _Tried(inputs, lengths, left, classes)
+        variants = [edit(self.scene, self.inputs, 1.0) for edit in edits.values()]
+        gains, parts = {}, []
+        runs = replay(self.graph, variants)
+        for name, inputs, run in zip(edits, variants, runs, strict=True):
+            lengths = self.watch.lengths(run)
+            left = self._left(lengths)
+            moved = abs(left - 1.0) > _MOVES
+            classes = self._after(run, inputs, left) if moved else self.job.mean_ns
+            curve = [(part, faster(1.0 - left)) for part in CURVE_POINTS]
+            gains[name] = Gain(self.base, lengths, classes, curve)
+            parts += [(name, i) for i in range(len(CURVE_POINTS) - 1) if moved]
+        some = (edits[name](self.scene, self.inputs, CURVE_POINTS[i]) for name, i in parts)
+        for (name, i), run in zip(parts, replay(self.graph, some), strict=True):
+            left = self._left(self.watch.lengths(run))
+            gains[name].curve[i] = CURVE_POINTS[i], faster(1.0 - left)
+        return gains
 
     def _left(self, lengths: Floats) -> float:
         return float(lengths.mean() / self.base.mean())
@@ -240,15 +223,18 @@ class _Study:
         turns: list[Turn] = []
         together = None
         while names:
-            tried = {n: self._try(EDITS[n], state) for n in names}
-            name = min(names, key=lambda n: tried[n].left)
-            best = tried[name]
+            variants = [EDITS[name](self.scene, state, 1.0) for name in names]
+            runs = replay(self.graph, variants)
+            lefts = [self._left(self.watch.lengths(run)) for run in runs]
+            best = int(np.argmin(lefts))
+            name, left = names[best], lefts[best]
             if len(turns) == 1:
-                together = _interaction(turns[0].edit, name, best.left, gains)
-            if share - best.left < self.limits.noise_share:
+                together = _interaction(turns[0].edit, name, left, gains)
+            if share - left < self.limits.noise_share:
                 break
-            turns.append(Turn(name, best.left, best.classes))
-            state, share = best.inputs, best.left
+            state, share = variants[best], left
+            run = next(replay(self.graph, [state]))
+            turns.append(Turn(name, left, self._after(run, state, left)))
             names.remove(name)
         return turns, together
 

@@ -150,8 +150,9 @@ def test_two_ranks_of_128_are_not_judged_by_who_is_late() -> None:
     assert not {"late-rank", "rank-skew"} & {*ids(many("hta-recsys-sampled-2of128"))}
 
 
-def test_without_workers_data_loading_comes_first() -> None:
-    assert ids(real(f"{RESNET}0"))[:2] == ["data-loading", "single-process-loader"]
+def test_without_workers_data_loading_is_found_with_its_cause() -> None:
+    """Launching gains more, and still does with four workers (see test_whatif_real.py)."""
+    assert ids(real(f"{RESNET}0"))[:3] == ["kernel-launch", "data-loading", "single-process-loader"]
 
 
 def test_with_four_workers_data_loading_is_no_finding() -> None:
@@ -167,5 +168,6 @@ def test_a_small_bert_is_bound_by_launches(gpu: str) -> None:
 
 @pytest.mark.parametrize("gpu", ["h100", "mi300"])
 @pytest.mark.parametrize("name", [QWEN, TIMESFORMER])
-def test_models_that_keep_the_device_busy_are_not_bound_by_launches(name: str, gpu: str) -> None:
-    assert "kernel-launch" not in ids(real(f"{HF}/{gpu}/{name}"))
+def test_models_that_keep_the_device_busy_gain_little_from_launches(name: str, gpu: str) -> None:
+    replayed = study(real(f"{HF}/{gpu}/{name}"), DEFAULT_THRESHOLDS)
+    assert 0.0 <= replayed.gains["launching"].share < DEFAULT_THRESHOLDS.first_share

@@ -1,4 +1,4 @@
-"""Order of findings, ceilings after each, and the first sentence: by replayed gains, else shares."""
+"""Order of findings, ceilings after each, the first sentence: by gains, or by shares without."""
 
 from __future__ import annotations
 

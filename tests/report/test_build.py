@@ -10,6 +10,7 @@ from runs import CREATED, STEP, exposed, healthy, reported, write_run
 
 from analyzer.report.build import MOST_KERNELS, label_of
 from analyzer.report.document import InputFile, Report
+from analyzer.whatif.study import NO_STUDY
 
 DAY = 86_400.0
 # Sequence parallelism: gather, scatter, gather, scatter.
@@ -119,23 +120,67 @@ def test_weak_scaling_has_no_ceiling_and_says_so(tmp_path: Path) -> None:
     assert all("weak scaling" in f.reason for f in report.findings)
 
 
-def test_a_finding_is_worth_a_bound_without_interval(report: Report) -> None:
+def test_a_finding_is_worth_what_the_replay_gains(report: Report) -> None:
+    """Without the 100 us of transfer 900 us of compute are left, and 1 us from step to step."""
     first = report.findings[0]
-    assert (first.id, first.class_) == ("exposed-communication", "comm_transfer")
+    assert (first.id, first.class_, first.whatif) == (
+        "exposed-communication",
+        "comm_transfer",
+        "no-communication",
+    )
     assert first.ms == pytest.approx(0.1)
-    assert first.gain.speedup == pytest.approx(1 / 0.9)
-    assert (first.gain.lo, first.gain.hi, first.gain.basis) == (None, None, "share")
-    assert first.gain.reason == "an upper bound from a share has no interval"
+    assert first.gain.basis == "replay"
+    assert first.gain.speedup == pytest.approx(1 / 0.901)
+    assert (first.gain.lo, first.gain.hi) == (first.gain.speedup, first.gain.speedup)
+    assert first.gain.curve[-1] == (1.0, first.gain.speedup)
+    assert (first.gain.noise, first.gain.reason) == (False, "")
 
 
-def test_fixing_all_that_does_not_scale_leaves_no_ceiling(report: Report) -> None:
-    assert report.findings[0].ceiling_after is None
-    assert report.findings[0].reason == "not bounded by this trace"
+def test_the_ceiling_after_a_fix_is_that_of_the_replayed_step(report: Report) -> None:
+    """Of the 901 us that are left 1 us does not scale."""
+    assert report.findings[0].ceiling_after == pytest.approx(901.0)
+    assert report.findings[0].reason == ""
+
+
+def test_a_finding_whose_fix_gains_nothing_is_noise_and_no_verdict(tmp_path: Path) -> None:
+    """The host of each rank takes as long for a step as the device does: it sets the pace."""
+    report = reported(tmp_path, {f"rank{r}.json": exposed(r, pace=1000) for r in (0, 1)})
+    assert (report.findings[0].id, report.verdict.finding) == ("exposed-communication", None)
+    gain = report.findings[0].gain
+    assert (gain.basis, gain.speedup, gain.noise) == ("replay", pytest.approx(1.0), True)
+
+
+@pytest.fixture
+def by_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Report:
+    """The same report where nothing could be replayed."""
+    monkeypatch.setattr("analyzer.report.build.study", lambda job, limits: NO_STUDY)
+    return reported(tmp_path, {f"rank{r}.json": exposed(r) for r in (0, 1)})
+
+
+def test_without_a_replay_a_finding_is_worth_a_bound_without_interval(by_shares: Report) -> None:
+    gain = by_shares.findings[0].gain
+    assert gain.speedup == pytest.approx(1 / 0.9)
+    assert (gain.lo, gain.hi, gain.basis, gain.noise) == (None, None, "share", False)
+    assert gain.curve == []
+    assert gain.reason == "an upper bound from a share has no interval"
+
+
+def test_removing_all_that_does_not_scale_leaves_no_ceiling(by_shares: Report) -> None:
+    assert by_shares.findings[0].ceiling_after is None
+    assert by_shares.findings[0].reason == "not bounded by this trace"
+
+
+def test_without_a_replay_the_verdict_promises_a_bound_only(by_shares: Report) -> None:
+    assert by_shares.verdict.text == (
+        "Hide communication first: 0.10 ms of every 1.00 ms step, at most 1.11x (share, not gain)."
+    )
 
 
 def test_the_verdict_names_a_finding_of_the_list(report: Report) -> None:
     assert report.verdict.finding == report.findings[0].id
-    assert report.verdict.text.startswith("Hide communication first: 0.10 ms of every 1.00 ms")
+    assert report.verdict.text == (
+        "Hide communication first: 0.10 ms of every 1.00 ms step, worth 1.11x."
+    )
 
 
 def test_removing_the_waits_for_a_batch_lowers_the_ceiling(tmp_path: Path) -> None:

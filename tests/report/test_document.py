@@ -13,7 +13,7 @@ import pytest
 from conftest import VALIDATOR
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from runs import CREATED, healthy, loaded, write_run
+from runs import CREATED, exposed, healthy, loaded, write_run
 
 from analyzer import api
 from analyzer.config import Settings
@@ -21,6 +21,7 @@ from analyzer.errors import UnusableInput
 from analyzer.report import document
 from analyzer.report.build import Request
 from analyzer.report.document import Report, dumps, loads
+from analyzer.whatif.study import NO_STUDY
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 NAMES = sorted(path.name for path in SAMPLES.iterdir() if (path / "rank0.json.gz").exists())
@@ -92,6 +93,26 @@ def test_every_null_has_a_reason_where_nothing_bounds_the_job(tmp_path: Path) ->
     found = plain(reported([str(tmp_path)], duration_s=3600.0))
     assert found["scaling"]["ceiling_today"]["value"] is None
     assert found["scaling"]["duration"]["ceiling_s"] is None
+    assert unreasoned(found) == []
+
+
+def test_every_null_has_a_reason_where_waiting_cannot_be_told_from_transfer(tmp_path: Path) -> None:
+    exposed(0).write(tmp_path / "rank0.json")
+    found = plain(reported([str(tmp_path)]))
+    assert [e["id"] for e in found["whatif"]["edits"] if e["step_ms"] is None] == [
+        "no-straggler",
+        "bandwidth-x2",
+    ]
+    assert unreasoned(found) == []
+
+
+def test_every_null_has_a_reason_where_nothing_was_replayed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("analyzer.report.build.study", lambda job, limits: NO_STUDY)
+    write_run(tmp_path)
+    found = plain(reported([str(tmp_path)], duration_s=3600.0))
+    assert found["whatif"]["basis"] == "share"
     assert unreasoned(found) == []
 
 
@@ -173,6 +194,31 @@ def test_classes_of_each_rank_and_step_sum_to_its_time(sample: Report) -> None:
     steps = [sum(row.ms.values()) for row in parts.per_step]
     assert sum(steps) / len(steps) == pytest.approx(sample.steps.wall_ms.mean, abs=1e-9)
     assert sum(parts.mean_ms.values()) == pytest.approx(sample.steps.wall_ms.mean, abs=1e-9)
+
+
+def test_the_critical_path_of_a_sample_sums_to_its_step(sample: Report) -> None:
+    found = sample.whatif.path
+    if sample.whatif.basis == "share":
+        assert found is None
+        return
+    assert found is not None
+    assert sum(row.ms for row in found.classes) == pytest.approx(found.step_ms)
+    assert sum(row.ms for row in found.ranks) == pytest.approx(found.step_ms)
+    assert sum(row.ms for row in found.places) <= found.step_ms * (1 + 1e-9)
+
+
+def test_the_turns_of_a_sample_lead_from_todays_step_to_the_last(sample: Report) -> None:
+    left = sample.steps.wall_ms.mean
+    for turn in sample.whatif.sequence:
+        left -= turn.gain_ms
+        assert turn.step_ms == pytest.approx(left)
+
+
+def test_an_edit_of_a_sample_is_as_fast_as_its_step_is_short(sample: Report) -> None:
+    for edit in sample.whatif.edits:
+        if edit.step_ms is not None and edit.speedup is not None:
+            today = edit.step_ms * edit.speedup
+            assert today == pytest.approx(sample.steps.wall_ms.mean)
 
 
 def test_groups_are_the_sum_of_their_classes(sample: Report) -> None:

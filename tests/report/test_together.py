@@ -9,6 +9,7 @@ from make import SCENE_NS, TraceBuilder, trace
 from runs import GEMM, exposed, healthy, reported
 
 from analyzer.report.document import Report
+from analyzer.whatif.study import NO_STUDY
 
 H100 = [{"id": i, "name": "NVIDIA H100 80GB HBM3"} for i in range(8)]
 
@@ -76,15 +77,28 @@ def test_a_process_group_is_told_with_its_dimension_and_what_shows_it(report: Re
     assert group.because == "all-reduces, 1 per step, none of note before the backward pass"
 
 
-def test_efficiencies_are_told_with_what_is_missing(report: Report) -> None:
+def test_efficiencies_are_split_by_the_replay_of_an_ideal_network(report: Report) -> None:
+    """Without its transfer a step takes 1.2 ms of computing and 1 us to the next."""
     pop = report.ranks.pop
     # Computing 0.9, 1.2 and 0.9 of 1.3 ms.
     assert pop["load_balance"] == pytest.approx(1.0 / 1.2)
     assert pop["communication_efficiency"] == pytest.approx(1.2 / 1.3)
     assert pop["parallel_efficiency"] == pytest.approx(1.0 / 1.3)
-    assert (pop["serialisation_efficiency"], pop["transfer_efficiency"]) == (None, None)
-    assert "replay" in report.ranks.pop_reason
+    assert pop["serialisation_efficiency"] == pytest.approx(1.2 / 1.201)
+    assert pop["transfer_efficiency"] == pytest.approx(1.201 / 1.3)
+    assert report.ranks.pop_reason == ""
     assert sum(report.ranks.pop_loss.values()) == pytest.approx(2.0)
+
+
+def test_efficiencies_are_told_with_what_is_missing_without_a_replay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("analyzer.report.build.study", lambda job, limits: NO_STUDY)
+    ranks = reported(tmp_path, {f"rank{r}.json": exposed(r) for r in (0, 1)}).ranks
+    pop = ranks.pop
+    assert pop["communication_efficiency"] == pytest.approx(0.9)
+    assert (pop["serialisation_efficiency"], pop["transfer_efficiency"]) == (None, None)
+    assert "replay" in ranks.pop_reason
 
 
 def test_the_late_rank_is_named_with_its_cost(report: Report) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from make import TraceBuilder, trace
+from make import MAIN, TraceBuilder, trace
 from runs import GEMM
 
 STEPS = 7
@@ -73,10 +73,11 @@ def ddp(
     optimizer: int = 0,
     elements: int = 1024,
     clock_us: Sequence[int] = (),
+    thread: int = MAIN,
 ) -> list[TraceBuilder]:
     """Ranks that compute for so long each, all-reduce, and compute `after` it; hosts run ahead.
 
-    A rank's clock is ahead by its `clock_us`.
+    `thread` launches that last part; a rank's clock is ahead by its `clock_us`.
     """
     built = [trace(r, len(compute)) for r in range(len(compute))]
     ahead = [*clock_us, *[0] * (len(compute) - len(clock_us))]
@@ -92,9 +93,19 @@ def ddp(
                 launch=(at + 2, at + 3), elements=elements,
             )  # fmt: skip
             end = met + transfer + by
-            rank.kernel(GEMM, end, end + after, launch=(at + 4, at + 5))
+            rank.kernel(GEMM, end, end + after, launch=(at + 4, at + 5), thread=thread)
             if optimizer:
                 rank.annotation("Optimizer.step#AdamW.step", at + 6, at + 8)
                 rank.kernel("adam", end + after, end + after + optimizer, launch=(at + 6, at + 7))
         free = met + transfer + after + optimizer
+    return built
+
+
+def held(us: int) -> TraceBuilder:
+    """Steps of 1,000 us in which launched work does not start for so long, and nothing says why."""
+    built = trace()
+    for k in range(STEPS):
+        at = 1000 * k
+        built.step(k + 1, 10 * k, 10 * k + 9)
+        built.kernel(GEMM, at + us, at + 1000, launch=(10 * k, 10 * k + 1))
     return built

@@ -1,0 +1,119 @@
+"""When everything happens again: as recorded if nothing is changed, and otherwise by the rules."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from make import trace
+from replayed import Hand, by_hand, hand
+from runs import GEMM
+from scenes import STEPS, alone, ddp
+
+from analyzer import api
+from analyzer.config import Settings
+from analyzer.whatif.replay import Inputs, recorded, replay
+
+ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "benchmarks"))
+
+from referee.plan import planned
+from whatif import judged
+
+SAMPLES = ["healthy-ddp-4gpu", "launch-bound-4gpu", "loader-bound-4gpu", "slow-rank-4gpu"]
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_sample_replays_to_its_recorded_steps(name: str) -> None:
+    settings = Settings()
+    found = api.digests([str(ROOT / "sample_traces" / name)], settings, jobs=1)
+    job = api.load(found, settings=settings).job
+    # Means over four ranks of whole ns.
+    assert hand(job).steps() == pytest.approx((job.per_step.sum(axis=1) / 1000).tolist(), abs=0.001)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_jobs_with_jitter_replay_to_within_1_percent(seed: int, tmp_path: Path) -> None:
+    error = judged(planned(seed), tmp_path).replay_error
+    assert error is not None
+    assert error < 0.01
+
+
+@pytest.fixture
+def loop(tmp_path: Path) -> Hand:
+    return by_hand(tmp_path, alone(busy=200))
+
+
+def test_work_and_hosts_are_where_they_were(loop: Hand) -> None:
+    run = loop.run()
+    assert run.start.tolist() == loop.graph.ts.tolist()
+    assert run.host.tolist() == loop.graph.time.tolist()
+
+
+def test_variants_are_replayed_in_order(loop: Hand) -> None:
+    variants = [loop.today, loop.edited("no-launch-overhead"), loop.today]
+    lengths = [loop.watch.lengths(run).mean() for run in replay(loop.graph, variants)]
+    assert lengths == [706_000, 505_000, 706_000]
+
+
+def test_variants_that_do_not_fit_at_once_are_the_same(
+    loop: Hand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variants = [loop.today, loop.edited("no-launch-overhead"), loop.today]
+    together = [run.end.tolist() for run in replay(loop.graph, variants)]
+    monkeypatch.setattr("analyzer.whatif.replay._MOST_VALUES", 1)
+    assert [run.end.tolist() for run in replay(loop.graph, variants)] == together
+
+
+def test_longer_work_delays_what_waits_for_it(loop: Hand) -> None:
+    longer = replace(loop.today, dur=loop.graph.dur + 100_000)
+    assert loop.watch.lengths(loop.run(longer)).tolist() == [806_000] * 5
+
+
+def test_blocked_time_is_derived_again(loop: Hand) -> None:
+    """Whatever the calls are said to have waited, they wait for the device."""
+    other = replace(loop.today, wait=loop.today.wait * 7)
+    assert loop.watch.lengths(loop.run(other)).tolist() == [706_000] * 5
+
+
+def test_a_host_that_is_slow_enough_sets_the_pace(tmp_path: Path) -> None:
+    """The device needs 800 us a step; a host of ten times its calls needs 100."""
+    found = by_hand(tmp_path, *ddp([300, 500]))
+    assert found.watch.lengths(found.run(slower(found, 10))).tolist() == [800_000] * 5
+    assert found.watch.lengths(found.run(slower(found, 100))).tolist() == [1_000_000] * 5
+
+
+def slower(found: Hand, times: int) -> Inputs:
+    return replace(found.today, rest=found.graph.rest * times)
+
+
+def test_a_late_rank_of_a_collective_delays_all(tmp_path: Path) -> None:
+    found = by_hand(tmp_path, *ddp([300, 500]))
+    dur = found.graph.dur.copy()
+    first = found.graph.actors[0].work
+    slow = np.arange(first.start, first.stop)[found.graph.dur[first] == 300_000]
+    dur[slow] = 900_000
+    run = found.run(replace(found.today, dur=dur))
+    assert found.watch.lengths(run).tolist() == [1_200_000] * 5
+    assert np.nanmax(run.arrived - run.start) == 400_000
+
+
+def test_two_streams_that_do_not_wait_run_side_by_side(tmp_path: Path) -> None:
+    built = trace()
+    for k in range(STEPS):
+        at, called = 500 * k + 5, 10 * k
+        built.step(k + 1, called, called + 9)
+        built.kernel(GEMM, at, at + 500, launch=(called, called + 1))
+        built.kernel("side", at + 2, at + 402, launch=(called + 2, called + 3), stream=9)
+    found = by_hand(tmp_path, built)
+    half = replace(found.today, dur=found.graph.dur * np.where(found.graph.dur == 500_000, 0.5, 1))
+    assert (found.step(), found.watch.lengths(found.run(half)).mean()) == (500, 400_000)
+
+
+def test_the_variant_that_changes_nothing_is_the_graphs_own(loop: Hand) -> None:
+    today = recorded(loop.graph)
+    assert today.dur is loop.graph.dur
+    assert (today.latency, today.blocking, today.meeting, today.waiting) == (1, 1, 1, 1)
