@@ -58,6 +58,6 @@ def test_work_launched_outside_of_all_marks_belongs_to_no_step(tmp_path: Path) -
 
 
 def test_without_marks_the_whole_recording_is_one_step(tmp_path: Path) -> None:
-    built = trace().kernel(GEMM, 0, 500, launch=(0, 1)).kernel(GEMM, 700, 900, launch=(700, 701))
+    built = trace().kernel(GEMM, 5, 505, launch=(0, 1)).kernel(GEMM, 705, 905, launch=(700, 701))
     found = by_hand(tmp_path, built)
     assert found.steps() == [900]
