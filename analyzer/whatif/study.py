@@ -6,7 +6,7 @@ out of them; where it is too large nothing is replayed and the shares have to do
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -141,9 +141,9 @@ class _Study:
 
     def result(self) -> Study:
         """Everything, as far as the replay is good enough."""
-        wall, classes = self._recorded()
+        wall = sum(self._recorded(self.watch.steps).values())
         error = float(abs(self.base.mean() / wall - 1.0))
-        class_error = worst(self.simulated, classes, CLASSES)
+        class_error = worst(self.simulated, self._recorded(self.watch.settled), CLASSES)
         if error > self.limits.replay_poor_share:
             reason = (
                 f"not measurable: the replay of the unchanged run is {100 * error:.1f} % off the "
@@ -168,9 +168,9 @@ class _Study:
             path=critical_path(self.graph, self.run, self.watch, self.simulated),
         )
 
-    def _recorded(self) -> tuple[float, dict[str, float]]:
-        """Mean step and its classes as recorded, over the steps and ranks replayed."""
-        wanted, ranks = set(self.watch.steps), {a.rank for a in self.graph.actors}
+    def _recorded(self, steps: Sequence[StepId]) -> dict[str, float]:
+        """Classes of these steps as recorded, the mean over the ranks replayed."""
+        wanted, ranks = set(steps), {a.rank for a in self.graph.actors}
         rows = [
             s.ns
             for m in self.job.members
@@ -178,8 +178,7 @@ class _Study:
             for s in m.digest.used
             if StepId(m.cycle, s.index) in wanted
         ]
-        mean = {c: float(np.mean([row[c] for row in rows])) for c in CLASSES}
-        return sum(mean.values()), mean
+        return {c: float(np.mean([row[c] for row in rows])) for c in CLASSES}
 
     def _account(self, run: Run, inputs: Inputs) -> dict[str, float]:
         return account(self.graph, run, inputs, self.watch, self.limits)
@@ -228,10 +227,10 @@ class _Study:
             lefts = [self._left(self.watch.lengths(run)) for run in runs]
             best = int(np.argmin(lefts))
             name, left = names[best], lefts[best]
-            if len(turns) == 1:
-                together = _interaction(turns[0].edit, name, left, gains)
             if share - left < self.limits.noise_share:
                 break
+            if len(turns) == 1:
+                together = _interaction(turns[0].edit, name, left, gains)
             state, share = variants[best], left
             run = next(replay(self.graph, [state]))
             turns.append(Turn(name, left, self._after(run, state, left)))

@@ -53,7 +53,9 @@ def test_the_path_of_one_rank_is_as_long_as_its_step(scene: dict[str, int]) -> N
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(50, 900), min_size=2, max_size=4), st.integers(30, 400))
-def test_the_path_of_several_ranks_is_as_long_as_the_step(compute: list[int], transfer: int) -> None:
+def test_the_path_of_several_ranks_is_as_long_as_the_step(
+    compute: list[int], transfer: int
+) -> None:
     with tempfile.TemporaryDirectory() as folder:
         found = by_hand(Path(folder), *ddp(compute, transfer=transfer))
     path = critical(found)

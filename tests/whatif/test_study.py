@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from make import TraceBuilder
+from make import TraceBuilder, trace
 from replayed import pooled, studied
-from runs import reported
-from scenes import alone, ddp, held
+from runs import GEMM, reported
+from scenes import STEPS, alone, ddp, held
 
 from analyzer.config import DEFAULT_THRESHOLDS, Thresholds
 from analyzer.whatif.edits import EDITS, NO_LOADER
@@ -135,6 +135,23 @@ def test_two_edits_that_free_the_same_time_gain_less_than_their_sum(tmp_path: Pa
     assert together is not None
     assert {together.first, together.second} == {"no-host-sync", "no-launch-overhead"}
     assert together.beyond == pytest.approx(-201 / 706, abs=1e-5)
+
+
+def test_two_causes_side_by_side_gain_more_than_their_sum(tmp_path: Path) -> None:
+    """The host takes 500 a step, the device 80 and the optimizer's 400 meanwhile."""
+    built = trace()
+    for k in range(STEPS):
+        at = 500 * k + 490
+        built.step(k + 1, at - 490, at + 10).op("aten::busy", at - 490, at)
+        built.kernel(GEMM, at, at + 80, launch=(at, at + 1))
+        built.annotation("Optimizer.step#AdamW.step", at + 2, at + 4)
+        built.kernel("adam", at + 80, at + 480, launch=(at + 2, at + 3))
+    found = studied(tmp_path, built)
+    assert found.gains["no-launch-overhead"].share == pytest.approx(20 / 500)
+    assert found.gains["no-optimizer"].share == 0
+    assert found.together is not None
+    assert found.together.both == pytest.approx(420 / 500)
+    assert found.together.beyond == pytest.approx(400 / 500)
 
 
 def test_a_replay_that_is_far_off_is_not_used(tmp_path: Path) -> None:
