@@ -22,7 +22,7 @@ _ASSUMPTIONS = (
     "where an edit says otherwise; blocking and waiting are derived again.",
     "Communication and computing do not slow each other down.",
 )
-NO_SECOND = "no second fix gains more than noise"
+NO_SECOND = "there are no two fixes that gain more than noise, alone or in turn"
 NO_PATH = "not measurable: no step ends with work that was replayed"
 _RECORDED = "Which stream waits for which was recorded (synchronisation events)."
 _INFERRED = (
