@@ -16,11 +16,10 @@ from scenes import SINGLE, WORKERS, alone, ddp
 from analyzer.whatif.account import worst
 from analyzer.whatif.edits import EDITS
 
-
 LENGTHS = st.integers(0, 900)
 # Builders are made in the tests: hypothesis would print all their events.
 ALONE = st.fixed_dictionaries(
-    {name: LENGTHS for name in ("load", "alloc", "batch", "busy", "copy", "optimizer")}
+    dict.fromkeys(("load", "alloc", "batch", "busy", "copy", "optimizer"), LENGTHS)
     | {"compute": st.integers(1, 900), "iterator": st.sampled_from([SINGLE, WORKERS])}
 )
 DDP = st.fixed_dictionaries(

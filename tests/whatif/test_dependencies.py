@@ -15,7 +15,7 @@ LAUNCH, SYNC, WAIT = Call.LAUNCH, Call.SYNC, Call.STREAM_WAIT
 
 
 def micros(column: Int64) -> list[float]:
-    return (column / 1000).tolist()
+    return [ns / 1000 for ns in column.tolist()]
 
 
 def test_a_collective_follows_the_collective_before_it_on_its_stream() -> None:

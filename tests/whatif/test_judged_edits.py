@@ -9,7 +9,7 @@ sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
 from whatif import outcome
 
-SEEDS = (10, 11, 12)
+SEEDS = (11, 15, 20)
 
 
 def test_three_jobs_are_predicted_to_within_1_percent_of_their_step() -> None:

@@ -17,19 +17,19 @@ from analyzer import api
 from analyzer.config import Settings
 from analyzer.whatif.replay import Inputs, recorded, replay
 
-ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT / "benchmarks"))
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
 from referee.plan import planned
 from whatif import judged
 
+SAMPLE_TRACES = Path(__file__).parents[2] / "sample_traces"
 SAMPLES = ["healthy-ddp-4gpu", "launch-bound-4gpu", "loader-bound-4gpu", "slow-rank-4gpu"]
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_sample_replays_to_its_recorded_steps(name: str) -> None:
     settings = Settings()
-    found = api.digests([str(ROOT / "sample_traces" / name)], settings, jobs=1)
+    found = api.digests([str(SAMPLE_TRACES / name)], settings, jobs=1)
     job = api.load(found, settings=settings).job
     # Means over four ranks of whole ns.
     assert hand(job).steps() == pytest.approx((job.per_step.sum(axis=1) / 1000).tolist(), abs=0.001)
@@ -99,6 +99,18 @@ def test_a_late_rank_of_a_collective_delays_all(tmp_path: Path) -> None:
     run = found.run(replace(found.today, dur=dur))
     assert found.watch.lengths(run).tolist() == [1_200_000] * 5
     assert np.nanmax(run.arrived - run.start) == 400_000
+
+
+def test_a_launch_does_not_wait_again_for_room_in_the_queue(tmp_path: Path) -> None:
+    """The last call took 2,002 us behind 512 that were queued; its work is where it was."""
+    built = trace().kernel("long", 5, 5005, launch=(0, 2))
+    for i in range(513):
+        built.kernel("k", 5005 + i, 5006 + i, launch=(4 + 4 * i, 6 + 4 * i))
+    built.kernel("k", 5518, 5519, launch=(2500, 4502))
+    found = by_hand(tmp_path, built)
+    run = found.run()
+    assert run.end.tolist() == (found.graph.ts + found.graph.dur).tolist()
+    assert (found.graph.time[-1], run.host[-1]) == (4_500_000, 2_500_000)
 
 
 def test_two_streams_that_do_not_wait_run_side_by_side(tmp_path: Path) -> None:

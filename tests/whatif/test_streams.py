@@ -117,6 +117,11 @@ def test_work_that_starts_when_other_work_ends_was_held_by_it(start: int, waited
     assert pairs(found, host((LAUNCH, 0), (LAUNCH, 1)), held=[1]) == ({(0, 1)} if waited else set())
 
 
+def test_work_was_not_held_by_its_own_lane_but_by_another_that_ended_before() -> None:
+    found = work((0, 40, 1, 0), (0, 50, 2, 1), (51, 90, 2, 2))
+    assert pairs(found, host((LAUNCH, 0), (LAUNCH, 1), (LAUNCH, 2)), held=[2]) == {(0, 2)}
+
+
 def test_work_that_its_launch_explains_was_not_held() -> None:
     found = work((0, 50, 1, 0), (51, 90, 2, 1))
     assert pairs(found, host((LAUNCH, 0), (LAUNCH, 47))) == set()

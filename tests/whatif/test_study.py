@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -103,7 +104,7 @@ def test_the_best_edit_is_taken_then_the_best_after_it(tmp_path: Path) -> None:
 def test_the_sequence_sums_to_what_all_gain_together(tmp_path: Path) -> None:
     found = studied(tmp_path, *late())
     lefts = [1.0, *(turn.left for turn in found.turns)]
-    gains = [a - b for a, b in zip(lefts, lefts[1:], strict=False)]
+    gains = [a - b for a, b in pairwise(lefts)]
     assert sum(gains) == pytest.approx(1 - found.turns[-1].left)
     for turn in found.turns:
         assert sum(turn.classes.values()) == pytest.approx(850_000 * turn.left)
