@@ -86,13 +86,12 @@ class Host:
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):
     """One rank, packed. `linked` is the part of the work whose launch was recorded, from the first
-    of them on (older work was launched before the recording); `whole` whether all steps are in it.
+    of them on (older work was launched before the recording).
     """
 
     names: list[str]
     ops: list[str]
     linked: float
-    whole: bool
     work: dict[str, bytes]
     host: dict[str, bytes]
 
@@ -133,7 +132,6 @@ def program(trace: Trace, launches: Launches, found: Breakdown, steps: Steps) ->
         names=names,
         ops=ops,
         linked=_linked(place),
-        whole=len(rows) == len(device),
         work=packed(work),
         host=packed(host),
     )
@@ -205,14 +203,14 @@ def _host(trace: Trace, launches: Launches, found: Breakdown, rows: Int64) -> tu
         np.concatenate([getattr(p, column) for p in points])
         for column in ("row", "start", "end", "kind")
     )
-    # A call that launches and blocks launches first.
-    order = np.lexsort((kind, time))
+    # What ends as the next begins stands before it; a call that launches and blocks launches first.
+    order = np.lexsort((kind, start, time))
     row, start, time, kind = row[order], start[order], time[order], kind[order]
     place = np.full(len(rows), NO_ID, np.int64)
     position = np.empty(len(order), np.int64)
     position[order] = np.arange(len(order))
     place[linked] = position[call_of]
-    before = np.concatenate([time[:1], time[:-1]])
+    before = np.concatenate([start[:1], time[:-1]])
     called = np.maximum(start, before)
     idle = found.host.allocator | found.host.profiler
     other = idle.inside(before, called)
@@ -254,7 +252,7 @@ def _blocked(trace: Trace, launches: Launches, calls: Int64) -> Int64:
     queued = np.searchsorted(np.sort(start), table.ts[calls])
     queued -= np.searchsorted(np.sort(end), table.ts[calls])
     room = length[queued < QUEUE]
-    usual = int(np.median(room)) if len(room) else int(length.min(initial=0))
+    usual = int(np.median(room if len(room) else length)) if len(length) else 0
     return np.where((queued >= QUEUE) & (length > 3 * usual), length - usual, 0)
 
 

@@ -72,11 +72,14 @@ def depend(work: Work, host: Host) -> Dependencies:
     free = np.where(previous == NO_ID, np.iinfo(np.int64).min, end[previous])
     launch = np.where(work.host == NO_ID, np.iinfo(np.int64).min, host.time[work.host])
     latency = _latency(work, launch, end)
-    gap = _gaps(work, launch + latency, free, previous)
-    usual = int(np.median(gap[gap >= 0])) if (gap >= 0).any() else 0
+    gap = np.where(previous == NO_ID, 0, work.ts - np.where(previous == NO_ID, 0, free))
+    queued = (previous != NO_ID) & (launch + latency <= free)
+    queued &= (gap >= 0) & (gap <= _QUEUE_GAP_NS)
+    usual = int(np.median(gap[queued])) if queued.sum() >= _ENOUGH else _QUEUE_SWITCH_NS
     explained = np.maximum(launch + latency, np.maximum(free, free + usual)) + 2 * TOLERANCE_NS
     waits = StreamWaits(work, host, lane, end, work.ts > explained)
     pairs = sorted(set(waits.pairs()))
+    queued[[after for _, after in pairs]] = False
     delays = [int(work.ts[b] - end[a]) for a, b in pairs if waits.held[b]]
     shown = [d for d in delays if d <= EVENT_NS]
     delay = max(0, int(np.median(shown))) if shown else 0
@@ -84,7 +87,7 @@ def depend(work: Work, host: Host) -> Dependencies:
     return Dependencies(
         lane=lane,
         previous=previous,
-        gap=gap,
+        gap=_gaps(work, gap, queued, previous),
         latency=latency,
         edges=[Edge(a, b, delay) for a, b in pairs],
         awaited=awaited,
@@ -116,15 +119,19 @@ def _latency(work: Work, launch: Int64, end: Int64) -> Int64:
     return latency
 
 
-def _gaps(work: Work, ready: Int64, free: Int64, previous: Int64) -> Int64:
-    """From the end of the work before: the overlap where they do, else the mean of queued work."""
-    follows = previous != NO_ID
-    gap = np.where(follows, work.ts - np.where(follows, free, 0), 0)
-    queued = follows & (ready <= free) & (gap >= 0) & (gap <= _QUEUE_GAP_NS)
-    usual = int(gap[queued].mean()) if queued.sum() >= _ENOUGH else _QUEUE_SWITCH_NS
+def _gaps(work: Work, gap: Int64, queued: Bool, previous: Int64) -> Int64:
+    """From the end of the work before, at least: the overlap where they do, else the mean of queued
+    work that waited for nothing else, and no more than was seen where work was not queued.
+    """
+    seen = np.sort(gap[(gap >= 0) & (previous != NO_ID) & (work.host != NO_ID)])
+    if queued.sum() >= _ENOUGH:
+        usual = int(gap[queued].mean())
+    else:
+        usual = min([_QUEUE_SWITCH_NS, *seen[_ENOUGH - 1 : _ENOUGH].tolist()])
+    least = np.where(queued, usual, np.minimum(usual, np.maximum(gap, 0)))
     # Work launched before the recording starts when it did.
     as_recorded = (gap < 0) | (work.host == NO_ID)
-    return np.where(as_recorded, gap, np.where(follows, usual, 0))
+    return np.where(as_recorded, gap, np.where(previous != NO_ID, least, 0))
 
 
 def _awaited(work: Work, host: Host, lane: Int64, end: Int64) -> tuple[dict[int, list[int]], int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -148,18 +148,24 @@ class _Walk:
         """Pieces of the path, the last first, down to `begin`."""
         at = float(self.run.end[slot])
         point: int | None = None
+        hosted: list[Stretch] = []
         while at > begin:
-            before = at
-            if point is None:
-                piece, slot, point, at = self._work(slot, at)
-            else:
-                piece, slot, point, at = self._host(point, slot, at)
-            for start, end, rank_actor, name, of in piece:
+            before, on_host = at, point is not None
+            step = self._work(slot, at) if point is None else self._host(point, slot, at)
+            pieces, slot, point, at = step
+            for start, end, actor, name, of in pieces:
                 start, end = max(start, begin), min(end, before)
                 if end > start:
-                    yield Stretch(rank_actor.rank, start, end, name, of, rank_actor)
-            if slot == NO_ID and point is None:
+                    hosted.append(Stretch(actor.rank, start, end, name, of, actor))
+            if on_host and point is not None:
+                continue
+            # As in idle.py: what the host did after a call had drained the queue is that call's.
+            drained = on_host and slot != NO_ID
+            yield from (_after_a_sync(one) if drained else one for one in hosted)
+            hosted = []
+            if slot == NO_ID:
                 return
+        yield from hosted
 
     _Pieces = list[tuple[float, float, Actor, str, int]]
 
@@ -229,6 +235,11 @@ class _Walk:
             pieces.append((edge - float(ns), edge, actor, name, slot))
             edge -= float(ns)
         return pieces, slot, point - 1, before
+
+
+def _after_a_sync(piece: Stretch) -> Stretch:
+    refilling = piece.time_class in (c.LAUNCH, c.UNEXPLAINED)
+    return replace(piece, time_class=c.HOST_SYNC) if refilling else piece
 
 
 def _places(graph: Graph, pieces: list[Stretch]) -> list[Place]:

@@ -169,19 +169,18 @@ class _Replay:
 
 
 def _chain(graph: Graph, inputs: Inputs) -> Floats:
-    """Each host's points if it never blocked: what passes between them, summed from the first."""
+    """Each host's points if it never blocked: what passes between them, from when it began."""
     blocked = (graph.kind == Call.SYNC) & ~_unknown(graph)
     own = np.where(blocked, np.minimum(inputs.wait, BLOCKED_NS / 4), inputs.wait)
     own[~np.isnan(inputs.arrival)] = 0.0
     own[graph.kind == Call.LAUNCH] = 0.0
     passed = inputs.rest + inputs.other + inputs.unknown + own
+    began = graph.time - graph.rest - graph.other - graph.unknown - graph.wait
     chain = np.empty_like(passed)
     for actor in graph.actors:
         points = actor.host
         if points.start < points.stop:
-            chain[points] = (
-                np.cumsum(passed[points]) - passed[points.start] + graph.time[points.start]
-            )
+            chain[points] = np.cumsum(passed[points]) + began[points.start]
     return chain
 
 

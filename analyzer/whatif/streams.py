@@ -80,7 +80,8 @@ class StreamWaits:
             if after is None:
                 continue
             if awaited >= 0:
-                yield awaited, after
+                if self._over(awaited, after):
+                    yield awaited, after
             elif self.comm[after]:
                 yield from self._before(call, after, ~self.comm)
             else:

@@ -129,3 +129,19 @@ def test_the_variant_that_changes_nothing_is_the_graphs_own(loop: Hand) -> None:
     today = recorded(loop.graph)
     assert today.dur is loop.graph.dur
     assert (today.latency, today.blocking, today.meeting, today.waiting) == (1, 1, 1, 1)
+
+
+def test_waiting_for_a_short_collective_is_no_gap_between_queued_work(tmp_path: Path) -> None:
+    """300 us of computing, 15 of transfer that the next 200 wait for: 515, not 15 more per kernel."""
+    assert by_hand(tmp_path, *ddp([300, 300], transfer=15)).step() == 515
+
+
+def test_a_launch_at_the_ns_the_loader_returns_comes_after_it(tmp_path: Path) -> None:
+    built = trace()
+    for k in range(STEPS):
+        at = 805 * k
+        built.step(k + 1, at, at + 805).loader(at, at + 300)
+        built.kernel(GEMM, at + 300, at + 800, launch=(at + 300, at + 301)).sync(at + 302, at + 805)
+    found = by_hand(tmp_path, built)
+    assert found.step() == 805
+    assert found.step("no-data-loading") == 505
