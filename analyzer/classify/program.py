@@ -30,8 +30,13 @@ MOST_WORK = 200_000
 WHOLE_DEVICE = -2
 # Value of `Work.activity` for the copy of a batch; the others are kernels.Activity.
 BATCH = 5
-# Work that may be queued before a launch call has to wait for room.
+# Work that is queued before a launch call can have to wait for room, and where none was seen to
+# wait what CUDA queues at most.
 QUEUE = 512
+DEEPEST = 1024
+# How long a launch call takes where none was seen that had room.
+_LAUNCH_NS = 5_000
+_ENOUGH = 3
 # Bytes of pageable memory that a call to copy them to the device keeps and returns (CUDA runtime,
 # "API synchronization behavior").
 STAGED = 64 * 1024
@@ -86,12 +91,14 @@ class Host:
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):
     """One rank, packed. `linked` is the part of the work whose launch was recorded, from the first
-    of them on (older work was launched before the recording).
+    of them on (older work was launched before the recording); `queue` is how much work the device
+    queues before a launch has to wait.
     """
 
     names: list[str]
     ops: list[str]
     linked: float
+    queue: int
     work: dict[str, bytes]
     host: dict[str, bytes]
 
@@ -107,7 +114,7 @@ def program(trace: Trace, launches: Launches, found: Breakdown, steps: Steps) ->
     rows = _kept_rows(trace, steps)
     if not len(rows):
         return None
-    host, place = _host(trace, launches, found, rows)
+    host, place, queue = _host(trace, launches, found, rows, int(steps.edges[0]))
     device = trace.device
     activity = found.activity[rows].astype(np.int64)
     activity[found.batch[rows]] = BATCH
@@ -132,6 +139,7 @@ def program(trace: Trace, launches: Launches, found: Breakdown, steps: Steps) ->
         names=names,
         ops=ops,
         linked=_linked(place),
+        queue=queue,
         work=packed(work),
         host=packed(host),
     )
@@ -172,18 +180,21 @@ class _Points:
     kind: Int64
 
 
-def _host(trace: Trace, launches: Launches, found: Breakdown, rows: Int64) -> tuple[Host, Int64]:
-    """The chain, and per row of `rows` its launching point."""
+def _host(
+    trace: Trace, launches: Launches, found: Breakdown, rows: Int64, begin: int
+) -> tuple[Host, Int64, int]:
+    """The chain from `begin` on, per row of `rows` its launching point, and the queue's room."""
     assert found.host is not None
-    table, driving = trace.host, launches.driving
+    table = trace.host
     linked = launches.linked[rows]
     calls, call_of = np.unique(launches.row[rows[linked]], return_inverse=True)
     last = int(table.end[calls].max()) if len(calls) else 0
-    on_driving = np.isin(table.thread, driving)
+    # A thread that only moves data blocks, too, and the loop may wait for it.
+    launching = np.isin(table.thread, np.unique(table.thread[calls]))
 
     def named(rule: Any) -> Int64:
         found_rows = trace.host_named(rule, Kind.RUNTIME)
-        return found_rows[on_driving[found_rows] & (table.ts[found_rows] <= last)]
+        return found_rows[launching[found_rows] & (table.ts[found_rows] <= last)]
 
     copies = np.intersect1d(blocking_copies(trace, launches), calls)
     copies = np.setdiff1d(copies, launches.row[_staged(trace)])
@@ -192,8 +203,9 @@ def _host(trace: Trace, launches: Launches, found: Breakdown, rows: Int64) -> tu
     loader = found.host.loader
     within = loader.start <= last
     none = np.full(np.count_nonzero(within), NO_ID, np.int64)
+    blocked, queue = _blocked(trace, launches, found, calls)
     points = [
-        _Points(calls, table.ts[calls], table.ts[calls] + _blocked(trace, launches, calls),
+        _Points(calls, table.ts[calls], table.ts[calls] + blocked,
             _of(Call.LAUNCH, len(calls))),
         _Points(syncs, table.ts[syncs], table.end[syncs], _of(Call.SYNC, len(syncs))),
         _Points(none, loader.start[within], loader.end[within], _of(Call.LOADER, len(none))),
@@ -210,7 +222,7 @@ def _host(trace: Trace, launches: Launches, found: Breakdown, rows: Int64) -> tu
     position = np.empty(len(order), np.int64)
     position[order] = np.arange(len(order))
     place[linked] = position[call_of]
-    before = np.concatenate([start[:1], time[:-1]])
+    before = np.concatenate([np.minimum(start[:1], begin), time[:-1]])
     called = np.maximum(start, before)
     idle = found.host.allocator | found.host.profiler
     other = idle.inside(before, called)
@@ -228,7 +240,7 @@ def _host(trace: Trace, launches: Launches, found: Breakdown, rows: Int64) -> tu
         awaited=awaited,
         stream=stream,
     )
-    return host, place
+    return host, place, queue
 
 
 def _staged(trace: Trace) -> Int64:
@@ -242,18 +254,24 @@ def _of(kind: Call, count: int) -> Int64:
     return np.full(count, kind, np.int64)
 
 
-def _blocked(trace: Trace, launches: Launches, calls: Int64) -> Int64:
+def _blocked(trace: Trace, launches: Launches, found: Breakdown, calls: Int64) -> tuple[Int64, int]:
     """ns that each launch call waited for room in the queue: behind much queued work, what it took
-    beyond calls that had room.
+    beyond calls that had room; and how much work is queued when there is none (collectives have
+    queues of their own).
     """
     table = trace.host
     length = table.dur[calls]
-    start, end = launches.start[launches.linked], trace.device.end[launches.linked]
+    chosen = found.activity != kernels.Activity.COMMUNICATION
+    # What has no record of its launch was queued before the recording began.
+    start = np.where(launches.linked, launches.start, np.iinfo(np.int64).min)[chosen]
     queued = np.searchsorted(np.sort(start), table.ts[calls])
-    queued -= np.searchsorted(np.sort(end), table.ts[calls])
+    queued -= np.searchsorted(np.sort(trace.device.end[chosen]), table.ts[calls])
     room = length[queued < QUEUE]
-    usual = int(np.median(room if len(room) else length)) if len(length) else 0
-    return np.where((queued >= QUEUE) & (length > 3 * usual), length - usual, 0)
+    usual = int(np.median(room)) if len(room) >= _ENOUGH else _LAUNCH_NS
+    full = (queued >= QUEUE) & (length > 3 * usual)
+    deepest = int(queued.max(initial=0)) + 1
+    waited = np.count_nonzero(full) >= _ENOUGH
+    return np.where(full, length - usual, 0), deepest if waited else max(deepest, DEEPEST)
 
 
 def _awaited(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 
 from analyzer.config import Thresholds
+from analyzer.findings.finding import percent
 from analyzer.ranks.pool import Job
 from analyzer.report import document as doc
 from analyzer.report import shares
@@ -19,7 +20,7 @@ NS_PER_MS = 1e6
 
 _ASSUMPTIONS = (
     "Device work lasts as long as it did, and the host needs as long between its calls, except "
-    "where an edit says otherwise; blocking and waiting are derived again.",
+    "where an edit says otherwise; blocking, waiting and room for launches are derived again.",
     "Communication and computing do not slow each other down.",
 )
 NO_SECOND = "there are no two fixes that gain more than noise, alone or in turn"
@@ -27,7 +28,11 @@ NO_PATH = "not measurable: no step ends with work that was replayed"
 _RECORDED = "Which stream waits for which was recorded (synchronisation events)."
 _INFERRED = (
     "Which stream waits for which is inferred from the calls and from times: synchronisation "
-    "events were not recorded."
+    "events were not recorded. Where more is taken to wait than does, gains are too small."
+)
+_UNLINKED = (
+    "{} of the work lacks the record of its launch and is taken to follow what is before it: what "
+    "its launch waited for is not in the gains."
 )
 
 
@@ -115,6 +120,8 @@ def _after(classes: Mapping[str, float], setting: Setting) -> doc.After:
 
 def _assumptions(job: Job, study: Study) -> list[str]:
     said = [*_ASSUMPTIONS, _RECORDED if study.recorded_waits else _INFERRED]
+    if study.linked < 0.99:
+        said.append(_UNLINKED.format(percent(1.0 - study.linked)))
     if len(study.ranks) < len(job.ranks):
         said.append(
             f"{len(study.ranks)} of {len(job.ranks)} ranks are replayed, the late ones among them: "

@@ -17,6 +17,7 @@ from analyzer.classify.idle import CLOCK_SLACK_NS
 from analyzer.classify.kernels import Activity
 from analyzer.classify.program import BATCH, Call
 from analyzer.config import Thresholds
+from analyzer.ranks.pool import StepId
 from analyzer.timeline.intervals import EMPTY, Intervals, Spans, sweep, union, where
 from analyzer.trace.schema import NO_ID, Int64
 from analyzer.whatif.graph import Actor, Graph
@@ -28,10 +29,15 @@ _FIXED = (c.COMPUTE, c.OPTIMIZER, c.COMM_TRANSFER, c.COMM_WAIT, c.COMM_UNSPLIT)
 
 
 def account(
-    graph: Graph, run: Run, inputs: Inputs, watch: Stopwatch, limits: Thresholds
+    graph: Graph,
+    run: Run,
+    inputs: Inputs,
+    watch: Stopwatch,
+    limits: Thresholds,
+    steps: Sequence[StepId],
 ) -> dict[str, float]:
-    """Class -> ns per step, the mean over ranks and settled steps."""
-    wanted = set(watch.settled)
+    """Class -> ns per step, the mean over ranks and these steps."""
+    wanted = set(steps)
     sums = dict.fromkeys(c.CLASSES, 0.0)
     count = 0
     for actor, every in watch.edges(run):

@@ -20,7 +20,7 @@ from analyzer.whatif.dependencies import Dependencies, depend
 from analyzer.whatif.graph import Actor, Graph
 from analyzer.whatif.loading import arrivals
 from analyzer.whatif.streams import is_comm
-from analyzer.whatif.tasks import Links, Wait, ordered
+from analyzer.whatif.tasks import Links, NotReplayableError, Wait, ordered
 
 Floats = npt.NDArray[np.float64]
 Bool = npt.NDArray[np.bool_]
@@ -83,17 +83,15 @@ class _Builder:
         """The arrays and the tasks."""
         for rank in self.ranks:
             self._waits_of(rank)
+        by_rank = {(x.member.rank, x.member.cycle): _records(x) for x in self.ranks}
         for part in self.together.parts:
-            self._meet(part)
+            self._meet(part, by_rank)
         r = self.ranks
         work = {
             name: np.concatenate([self._by_slot(x, getattr(x.work, name)) for x in r])
             for name in ("ts", "dur", "activity", "step", "name", "op")
         }
-        launch = np.concatenate([
-            self._by_slot(x, np.where(x.work.host == NO_ID, NO_ID, x.work.host + x.points))
-            for x in r
-        ])  # fmt: skip
+        launch = np.concatenate([self._by_slot(x, _launching(x)) for x in r])
         shift = np.concatenate([np.full(len(x.slot), x.shift) for x in r])
         lane = np.concatenate([self._by_slot(x, x.found.lane) for x in r])
         ts = (work["ts"] + shift).astype(np.float64)
@@ -128,13 +126,19 @@ class _Builder:
             arrival=np.concatenate(arrivals([(x.member, x.host, x.shift) for x in r])),
             returning=np.concatenate([np.full(len(x.host.time), float(x.found.returning))
                                       for x in r]),
+            room=np.concatenate([_room(x) for x in r]),
+            blocks=np.isin(np.arange(sum(len(x.host.time) for x in r)), list(self.awaited)),
             tasks=[],
             kinds=self.kinds,
         )  # fmt: skip
-        links = Links(launch, self.previous, self.waits, self.awaited, self.meetings)
-        made.tasks.extend(
-            ordered([a.host for a in made.actors], [a.work for a in made.actors], links)
-        )
+        hosts, lanes = [a.host for a in made.actors], [a.work for a in made.actors]
+        links = Links(launch, self.previous, self.waits, self.awaited, made.room, self.meetings)
+        try:
+            made.tasks.extend(ordered(hosts, lanes, links))
+        except NotReplayableError:
+            # Threads that launch onto one stream by turns: their order is no queue's.
+            made.room[:] = NO_ID
+            made.tasks.extend(ordered(hosts, lanes, links))
         return made
 
     def _by_slot(self, rank: _Rank, rows: Int64) -> Int64:
@@ -166,10 +170,9 @@ class _Builder:
         for point, rows in rank.found.awaited.items():
             self.awaited[point + rank.points] = [int(slot[row]) for row in rows]
 
-    def _meet(self, part: Parts) -> None:
+    def _meet(self, part: Parts, by_rank: Mapping[tuple[int, int], _Records]) -> None:
         """Slots of one group's operations, their transfer, and who meets whom."""
         group = part.group
-        by_rank = {(x.member.rank, x.member.cycle): _records(x) for x in self.ranks}
         transfer = part.transfer
         for row, records in enumerate(group.records):
             cycle = group.step[row][0]
@@ -228,7 +231,39 @@ def _closing(rank: _Rank) -> Bool:
     return np.asarray(closing)
 
 
-def _records(rank: _Rank) -> Mapping[tuple[str, int, int], int]:
+def _launching(rank: _Rank) -> Int64:
+    """The point that launched each row. Work without a record of it that follows work with one was
+    launched no earlier than that.
+    """
+    point = rank.work.host.copy()
+    for row in np.flatnonzero(point == NO_ID).tolist():
+        before = int(rank.found.previous[row])
+        point[row] = point[before] if before != NO_ID else NO_ID
+    return np.where(point == NO_ID, NO_ID, point + rank.points)
+
+
+def _room(rank: _Rank) -> Int64:
+    """Per point of a host the slot that must be over before its launch finds room in the queue.
+
+    Collectives have streams and queues of their own.
+    """
+    room = np.full(len(rank.host.time), NO_ID, np.int64)
+    rows = np.flatnonzero((rank.work.host != NO_ID) & ~is_comm(rank.work))
+    rows = rows[np.argsort(rank.work.host[rows], kind="stable")]
+    deep = rank.program.queue
+    points, first = np.unique(rank.work.host[rows], return_index=True)
+    full = np.flatnonzero(first >= deep)
+    makes = rows[first[full] - deep]
+    # Streams go on at their own pace: what was not over in life made no room.
+    over = rank.work.ts[makes] + rank.work.dur[makes] <= rank.host.time[points[full]]
+    room[points[full][over]] = rank.slot[makes[over]]
+    return room
+
+
+_Records = Mapping[tuple[str, int, int], int]
+
+
+def _records(rank: _Rank) -> _Records:
     """Slot of each collective record."""
     rows = np.flatnonzero(rank.work.record != NO_ID)
     records = rank.member.digest.collectives

@@ -32,8 +32,8 @@ _QUEUE_SWITCH_NS = 1_000
 # A call that blocked for less has not waited.
 BLOCKED_NS = 10_000
 _ENOUGH = 3
-# So much work is looked back on for what a call waited for.
-_LOOK_BACK = 4096
+# So much work is looked back on for what a call waited for, and if none of it was over.
+_LOOK_BACK = (256, 4096)
 
 
 class Edge(NamedTuple):
@@ -130,7 +130,8 @@ def _gaps(work: Work, gap: Int64, queued: Bool, previous: Int64) -> Int64:
         usual = min([_QUEUE_SWITCH_NS, *seen[_ENOUGH - 1 : _ENOUGH].tolist()])
     least = np.where(queued, usual, np.minimum(usual, np.maximum(gap, 0)))
     # Work launched before the recording starts when it did.
-    as_recorded = (gap < 0) | (work.host == NO_ID)
+    early = np.cumsum(work.host != NO_ID) == 0
+    as_recorded = (gap < 0) | early
     return np.where(as_recorded, gap, np.where(previous != NO_ID, least, 0))
 
 
@@ -138,19 +139,20 @@ def _awaited(work: Work, host: Host, lane: Int64, end: Int64) -> tuple[dict[int,
     """Rows that each blocking call waited for, and how long after their end it returns."""
     launched = np.flatnonzero(work.host != NO_ID)
     launched = launched[np.argsort(work.host[launched], kind="stable")]
+    points = work.host[launched]
     found: dict[int, list[int]] = {}
     delays = []
     for point in np.flatnonzero(host.kind == Call.SYNC).tolist():
         said, time = int(host.awaited[point]), int(host.time[point])
         blocked = int(host.wait[point]) > BLOCKED_NS
-        before = launched[: np.searchsorted(work.host[launched], point)][-_LOOK_BACK:]
-        over = before[end[before] <= time + HOST_TOLERANCE_NS]
+        before = launched[: np.searchsorted(points, point)]
+        over = _over(before, end, time + HOST_TOLERANCE_NS)
         if said >= 0:
             # The driver keeps a small copy's bytes and returns before the copy is made.
             rows = [said] if end[said] <= time + HOST_TOLERANCE_NS else []
         elif said == WHOLE_DEVICE:
             rows = list(dict(zip(lane[over].tolist(), over.tolist(), strict=True)).values())
-        elif len(over) and (blocked or over[-1] == before[-1]):
+        elif len(over) and (blocked or int(over[-1]) == int(before[-1])):
             rows = [int(over[np.argmax(end[over])])]
         else:
             # It returned at once while newer work still ran: what it asked for had long been over.
@@ -161,3 +163,10 @@ def _awaited(work: Work, host: Host, lane: Int64, end: Int64) -> tuple[dict[int,
             delays.append(time - int(end[rows].max()))
     returning = int(np.median(delays)) if delays else _RETURN_NS
     return found, min(max(returning, 0), 10 * HOST_TOLERANCE_NS)
+
+
+def _over(before: Int64, end: Int64, instant: int) -> Int64:
+    """Of the last work launched the rows that were over at an instant."""
+    near, far = _LOOK_BACK
+    over = before[-near:][end[before[-near:]] <= instant]
+    return over if len(over) else before[-far:][end[before[-far:]] <= instant]

@@ -8,7 +8,7 @@ that what was hidden behind the cause comes out.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from analyzer.classify.kernels import Activity
 from analyzer.classify.program import BATCH, Call
 from analyzer.ranks.pool import Job
-from analyzer.ranks.stragglers import Late
+from analyzer.ranks.stragglers import Together
 from analyzer.trace.schema import NO_ID, Int64
 from analyzer.whatif.graph import Actor, Graph
 from analyzer.whatif.replay import Inputs
@@ -33,6 +33,10 @@ NO_LOADER = "not measurable: no call of a data loader was recorded"
 
 # Collectives of a few bytes take 10 to 20 us inside a node (NVIDIA/nccl-tests, published tables).
 _SMALLEST_NS = 15_000.0
+
+
+# Ranks that launch as much work in a step, up to this part of it, do the same.
+_ALIKE = 0.05
 
 
 @dataclass(frozen=True)
@@ -113,11 +117,11 @@ def no_straggler(scene: Scene, run: Inputs, part: float) -> Inputs:
     graph = scene.graph
     dur, wait, arrival = run.dur.copy(), run.wait.copy(), run.arrival.copy()
     host = {name: getattr(run, name).copy() for name in ("rest", "other", "unknown")}
-    by_step: dict[tuple[int, int], list[tuple[Actor, Int64, Int64]]] = defaultdict(list)
+    by_step: dict[tuple[int, int], list[_Row]] = defaultdict(list)
     for actor in graph.actors:
         for step, slots, points in _by_step(graph, actor):
             by_step[actor.cycle, step].append((actor, slots, points))
-    for rows in by_step.values():
+    for rows in _peers(by_step.values()):
         good = [a.rank not in scene.late for a, _, _ in rows]
         if len(rows) < 2 or not any(good):
             continue
@@ -125,9 +129,23 @@ def no_straggler(scene: Scene, run: Inputs, part: float) -> Inputs:
         for column in host.values():
             _level(column, [p for _, _, p in rows], good, part)
         loads = [p[graph.kind[p] == Call.LOADER] for _, _, p in rows]
-        _level(wait, loads, good, part)
-        _level_arrivals(arrival, loads, good, part)
+        if len({len(r) for r in loads}) == 1:
+            _level(wait, loads, good, part)
+            _level_arrivals(arrival, loads, good, part)
     return replace(run, dur=dur, wait=wait, arrival=arrival, **host)
+
+
+_Row = tuple[Actor, Int64, Int64]
+
+
+def _peers(steps: Iterable[list[_Row]]) -> Iterator[list[_Row]]:
+    """Of each step the ranks that do about as much work: stages of a pipeline are no peers."""
+    for rows in steps:
+        left = sorted(rows, key=lambda row: len(row[1]))
+        while left:
+            most = len(left[0][1]) * (1 + _ALIKE)
+            yield [row for row in left if len(row[1]) <= most]
+            left = [row for row in left if len(row[1]) > most]
 
 
 def _by_step(graph: Graph, actor: Actor) -> list[tuple[int, Int64, Int64]]:
@@ -169,8 +187,6 @@ def _level_arrivals(
     """Moves the arrival of batches that come at a pace to the mean of the good rows; where theirs
     come when asked for, those of the others do, too.
     """
-    if len({len(r) for r in rows}) > 1:
-        return
     table = np.stack([arrival[r] for r in rows])
     known = ~np.isnan(table)
     paced = known & np.array(good)[:, None]
@@ -269,6 +285,7 @@ def refusals(job: Job) -> dict[str, str]:
     return found
 
 
-def scene(graph: Graph, late: Sequence[Late]) -> Scene:
-    """The scene of a graph."""
-    return Scene(graph, frozenset(one.rank for one in late))
+def scene(graph: Graph, together: Together) -> Scene:
+    """The scene of a graph: late are also ranks that stalled once."""
+    stalled = [] if together.sole is None else [together.sole]
+    return Scene(graph, frozenset(one.rank for one in [*together.late, *stalled]))

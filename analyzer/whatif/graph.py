@@ -41,9 +41,10 @@ class Graph:
     """Arrays by slot (work) and by point (host), and the tasks in order.
 
     `launch` is the point of each slot, `fixed` the start of work launched before the recording
-    (NaN for the others). `transfer` is the length of joined collectives once all are there, `dur`
-    that of other work. `arrival` is when a loader's batch is there where that does not depend on
-    the loop, NaN elsewhere.
+    (NaN for the others). `dur` is the length of work, of joined collectives once all their ranks
+    are there. `arrival` is when a loader's batch is there where that does not depend on the loop,
+    NaN elsewhere. `blocks` are points of which it is known what they waited for, `room`
+    the slot that must be over before a point finds room in the queue (NO_ID: it always does).
     """
 
     actors: list[Actor]
@@ -68,5 +69,7 @@ class Graph:
     wait: Floats
     arrival: Floats
     returning: Floats
+    room: Int64
+    blocks: Bool
     tasks: list[Task]
     kinds: dict[int, str] = field(default_factory=dict)

@@ -8,7 +8,7 @@ sum is the step. Times in ns.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -26,7 +26,7 @@ from analyzer.whatif.tasks import HostRun, LaneRun, Meeting
 
 MOST_PLACES = 12
 
-_WORK_CLASS = {
+_WORK_CLASS: dict[int, str] = {
     Activity.COMPUTE: c.COMPUTE,
     Activity.OPTIMIZER: c.OPTIMIZER,
     Activity.COMMUNICATION: c.COMM_UNSPLIT,
@@ -74,13 +74,12 @@ class Path:
 
 
 def critical_path(
-    graph: Graph, run: Run, watch: Stopwatch, step_ns: Mapping[str, float]
+    graph: Graph, run: Run, watch: Stopwatch, step: StepId, step_ns: Mapping[str, float]
 ) -> Path | None:
-    """The path of the middle one of the steps; None when none has a window on any rank.
+    """The path of a step; None when it has a window on no rank.
 
-    `step_ns` is what each class has in the step, the mean over ranks.
+    `step_ns` is what each class has in that step, the mean over ranks.
     """
-    step = watch.steps[len(watch.steps) // 2]
     rows = [(mine[step], a) for a, mine in watch.edges(run) if step in mine]
     if not rows:
         return None
@@ -92,10 +91,11 @@ def critical_path(
     if last is None:
         return None
     pieces = list(_Walk(graph, run).back(last, begin))
-    by_class, by_rank = Counter[str](), Counter[int]()
+    by_class: dict[str, float] = defaultdict(float)
+    by_rank: dict[int, float] = defaultdict(float)
     for piece in pieces:
-        by_class[piece.time_class] += piece.end - piece.start  # type: ignore[assignment]
-        by_rank[piece.rank] += piece.end - piece.start  # type: ignore[assignment]
+        by_class[piece.time_class] += piece.end - piece.start
+        by_rank[piece.rank] += piece.end - piece.start
     return Path(
         step=step,
         ns=sum(piece.end - piece.start for piece in pieces),
@@ -173,8 +173,7 @@ class _Walk:
         """Work, and what it waited for last."""
         graph, run = self.graph, self.run
         actor = self.actors[self.work_actor[slot]]
-        name = _WORK_CLASS[Activity(int(graph.activity[slot])) if graph.activity[slot] != BATCH
-                           else BATCH]  # fmt: skip
+        name = _WORK_CLASS[int(graph.activity[slot])]
         start = float(run.start[slot])
         if slot in self.meets:
             arrived = float(run.arrived[slot])
@@ -211,10 +210,10 @@ class _Walk:
         graph, run = self.graph, self.run
         actor = self.actors[self.host_actor[point]]
         slot = self.launched.get(point, slot)
-        if point in self.opens:
-            return [], NO_ID, None, at
-        before = float(run.host[point - 1])
-        called = min(before + float(self.passed[point]), at)
+        opens = point in self.opens
+        passed = float(self.passed[point])
+        before = at - passed - float(graph.wait[point]) if opens else float(run.host[point - 1])
+        called = min(before + passed, at)
         awaited = self.awaited.get(point, ())
         if awaited:
             last = max(awaited, key=lambda s: float(run.end[s]))
@@ -234,7 +233,7 @@ class _Walk:
         ):
             pieces.append((edge - float(ns), edge, actor, name, slot))
             edge -= float(ns)
-        return pieces, slot, point - 1, before
+        return pieces, NO_ID if opens else slot, None if opens else point - 1, before
 
 
 def _after_a_sync(piece: Stretch) -> Stretch:

@@ -90,7 +90,7 @@ class _Replay:
         self.arrived = np.full_like(self.dur, np.nan)
         latency = np.array([v.latency for v in variants])
         self.latency = graph.latency[:, None] * latency
-        self.paced = ~np.isnan(graph.arrival)
+        self.held = ~np.isnan(graph.arrival) | (graph.room != NO_ID)
         # From the work before on its lane to the end of each, if nothing else held it back.
         self.length = self.dur + graph.gap[:, None]
         self.total = np.cumsum(self.length, axis=0)
@@ -114,12 +114,14 @@ class _Replay:
             own = self.chain[a] + shift
             over = self.end[list(run.awaited)].max(axis=0) + self.graph.returning[a]
             shift = own + self.blocking * np.maximum(over - own, 0.0) - self.chain[a]
-        if not self.paced[a:b].any():
+        if not self.held[a:b].any():
             self.host[a:b] = self.chain[a:b] + shift
             return
-        behind = self.arrival[a:b] - self.chain[a:b]
-        behind = np.where(np.isnan(behind), -np.inf, behind)
-        self.host[a:b] = self.chain[a:b] + np.maximum(np.maximum.accumulate(behind, axis=0), shift)
+        room = self.graph.room[a:b]
+        free = np.where((room == NO_ID)[:, None], -np.inf, self.end[room])
+        until = np.fmax(self.arrival[a:b], free)
+        behind = np.maximum.accumulate(until - self.chain[a:b], axis=0)
+        self.host[a:b] = self.chain[a:b] + np.maximum(behind, shift)
 
     def _ready(self, a: int, b: int) -> Floats:
         """When each launch has reached the device."""
@@ -170,8 +172,7 @@ class _Replay:
 
 def _chain(graph: Graph, inputs: Inputs) -> Floats:
     """Each host's points if it never blocked: what passes between them, from when it began."""
-    blocked = (graph.kind == Call.SYNC) & ~_unknown(graph)
-    own = np.where(blocked, np.minimum(inputs.wait, BLOCKED_NS / 4), inputs.wait)
+    own = np.where(graph.blocks, np.minimum(inputs.wait, BLOCKED_NS / 4), inputs.wait)
     own[~np.isnan(inputs.arrival)] = 0.0
     own[graph.kind == Call.LAUNCH] = 0.0
     passed = inputs.rest + inputs.other + inputs.unknown + own
@@ -182,12 +183,3 @@ def _chain(graph: Graph, inputs: Inputs) -> Floats:
         if points.start < points.stop:
             chain[points] = np.cumsum(passed[points]) + began[points.start]
     return chain
-
-
-def _unknown(graph: Graph) -> npt.NDArray[np.bool_]:
-    """Blocking calls of which it is not known what they waited for."""
-    known = np.zeros(len(graph.time), np.bool_)
-    for task in graph.tasks:
-        if isinstance(task, HostRun) and task.awaited:
-            known[task.first] = True
-    return ~known

@@ -88,7 +88,9 @@ class Together:
 class Study:
     """What the replay says; without one `reason` says why and the rest is empty.
 
-    `refused` are edits that the traces cannot answer.
+    `error` is the mean over steps, `class_error` of the class that differs most; both are parts of
+    the step. `linked` is the part of the work whose launch was recorded on the rank with least of
+    it, `refused` are edits that the traces cannot answer.
     """
 
     error: float | None
@@ -97,6 +99,7 @@ class Study:
     steps: list[StepId] = field(default_factory=list)
     ranks: list[int] = field(default_factory=list)
     recorded_waits: bool = False
+    linked: float = 1.0
     gains: dict[str, Gain] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     turns: list[Turn] = field(default_factory=list)
@@ -125,7 +128,7 @@ def study(job: Job, limits: Thresholds) -> Study:
     watch = Stopwatch(made, job.members, job.steps)
     if not watch.steps:
         return Study(None, None, "not measurable: no used step has work in the replay")
-    return _Study(job, scene(made, job.together.late), watch, limits).result()
+    return _Study(job, scene(made, job.together), watch, limits).result()
 
 
 class _Study:
@@ -138,11 +141,12 @@ class _Study:
         self.run = next(replay(self.graph, [self.inputs]))
         self.base = watch.lengths(self.run)
         self.simulated = self._account(self.run, self.inputs)
+        self.noise = limits.noise_share
 
     def result(self) -> Study:
         """Everything, as far as the replay is good enough."""
-        wall = sum(self._recorded(self.watch.steps).values())
-        error = float(abs(self.base.mean() / wall - 1.0))
+        error = self._error()
+        self.noise = max(self.limits.noise_share, error)
         class_error = worst(self.simulated, self._recorded(self.watch.settled), CLASSES)
         if error > self.limits.replay_poor_share:
             reason = (
@@ -161,12 +165,18 @@ class _Study:
             steps=self.watch.steps,
             ranks=sorted({a.rank for a in self.graph.actors}),
             recorded_waits=any(a.recorded for a in self.graph.actors),
+            linked=min(p.linked for m in self.job.members if (p := m.digest.program)),
             gains=gains,
             refused=refused,
             turns=turns,
             together=self._together(gains, turns),
-            path=critical_path(self.graph, self.run, self.watch, self.simulated),
+            path=self._path(),
         )
+
+    def _error(self) -> float:
+        """How far the replayed steps are from the recorded ones, the mean over steps."""
+        walls = np.array([sum(self._recorded([s]).values()) for s in self.watch.steps])
+        return float(np.abs(self.base - walls).mean() / walls.mean())
 
     def _recorded(self, steps: Sequence[StepId]) -> dict[str, float]:
         """Classes of these steps as recorded, the mean over the ranks replayed."""
@@ -180,8 +190,14 @@ class _Study:
         ]
         return {c: float(np.mean([row[c] for row in rows])) for c in CLASSES}
 
+    def _path(self) -> Path | None:
+        """The critical path of the middle step."""
+        step = self.watch.steps[len(self.watch.steps) // 2]
+        classes = account(self.graph, self.run, self.inputs, self.watch, self.limits, [step])
+        return critical_path(self.graph, self.run, self.watch, step, classes)
+
     def _account(self, run: Run, inputs: Inputs) -> dict[str, float]:
-        return account(self.graph, run, inputs, self.watch, self.limits)
+        return account(self.graph, run, inputs, self.watch, self.limits, self.watch.settled)
 
     def _gains(self, edits: Mapping[str, Edit]) -> dict[str, Gain]:
         """Each edit at full strength, and in part where it changes anything."""
@@ -226,7 +242,7 @@ class _Study:
             lefts = [self._left(self.watch.lengths(run)) for run in runs]
             best = int(np.argmin(lefts))
             name, left = names[best], lefts[best]
-            if share - left < self.limits.noise_share:
+            if share - left < self.noise:
                 break
             state, share = variants[best], left
             run = next(replay(self.graph, [state]))
@@ -240,7 +256,7 @@ class _Study:
         Methods 6.5: positive where both are needed, negative where both free the same time.
         """
         names = [n for n in EDITS if n in gains and n not in NOT_IN_TURN]
-        names = [n for n in names if gains[n].share >= self.limits.noise_share]
+        names = [n for n in names if gains[n].share >= self.noise]
         names.sort(key=lambda n: -gains[n].share)
         pair = names if len(names) > 1 else [turn.edit for turn in turns]
         if len(pair) < 2:

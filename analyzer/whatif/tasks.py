@@ -68,14 +68,16 @@ Task = HostRun | LaneRun | Meeting
 @dataclass(frozen=True)
 class Links:
     """What waits for what, by slot and point: the slot before on the lane (NO_ID for none), waits
-    for other lanes, slots that a blocking call waits for, and who meets whom (and whether the first
-    is eager). `launch` is the point of each slot, NO_ID for none.
+    for other lanes, slots that a blocking call waits for, the slot that must be over before a point
+    finds room to launch, and who meets whom (and whether the first is eager). `launch` is the point
+    of each slot, NO_ID for none.
     """
 
     launch: Int64
     previous: Int64
     waits: dict[int, list[Wait]]
     awaited: dict[int, list[int]]
+    room: Int64
     meetings: list[tuple[list[int], bool]]
 
 
@@ -116,13 +118,30 @@ class _Tasks:
             self.host_task[points] = number
 
     def _cut_host(self, points: slice) -> None:
-        cuts = [p for p in sorted(self.links.awaited) if points.start < p < points.stop]
-        edges = [points.start, *cuts, points.stop]
+        edges = [points.start, *self._cuts(points), points.stop]
         for first, last in pairwise(edges):
             if first < last:
                 awaited = tuple(self.links.awaited.get(first, ()))
                 run = HostRun(first, last, awaited, first == points.start)
                 self._add(run, points=slice(first, last))
+
+    def _cuts(self, points: slice) -> list[int]:
+        """Points that block, and points whose room is made by work launched in the same run."""
+        blocking = {p for p in self.links.awaited if points.start < p < points.stop}
+        room, launch = self.links.room[points], self.links.launch
+        needing = np.flatnonzero(room != NO_ID)
+        makes = launch[room[needing]]
+        cuts = sorted(blocking)
+        begin = points.start
+        found: list[int] = []
+        for point, made in zip((needing + points.start).tolist(), makes.tolist(), strict=True):
+            while cuts and cuts[0] <= point:
+                begin = cuts.pop(0)
+                found.append(begin)
+            if made >= begin and point > begin:
+                begin = point
+                found.append(point)
+        return found + cuts
 
     def _cut_lanes(self, slots: slice, meets: set[int], runs: dict[int, LaneRun]) -> None:
         launch, previous, waits = self.links.launch, self.links.previous, self.links.waits
@@ -154,6 +173,8 @@ class _Tasks:
                 if not task.opens:
                     self.needs[number].add(int(self.host_task[task.first - 1]))
                 self.needs[number].update(int(self.work_task[s]) for s in task.awaited)
+                room = self.links.room[task.first : task.last]
+                self.needs[number].update(self.work_task[room[room != NO_ID]].tolist())
                 continue
             for run in task.runs if isinstance(task, Meeting) else (task,):
                 if run.previous != NO_ID:
