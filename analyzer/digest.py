@@ -18,7 +18,8 @@ from analyzer.classify.breakdown import Breakdown, classify
 from analyzer.classify.classes import CLASSES, COMM_UNSPLIT
 from analyzer.classify.evidence import Evidence, gather
 from analyzer.classify.kernels import KernelRules, is_kernel_launch
-from analyzer.classify.program import Program, program
+from analyzer.classify.program import program
+from analyzer.classify.replayable import Program
 from analyzer.classify.tables import CauseRecord, CollectiveRecord, KernelRecord
 from analyzer.config import Settings
 from analyzer.errors import UnusableInput

@@ -23,7 +23,7 @@ from typing import TypeVar
 
 import msgspec
 
-from analyzer.classify.program import Program, packed
+from analyzer.classify.replayable import Program, packed
 from analyzer.classify.tables import CollectiveRecord
 from analyzer.config import Settings
 from analyzer.digest import DeviceSpan, RankDigest, StepRecord, Strip, digest, save

@@ -61,7 +61,7 @@ class Finding:
 
     @property
     def speedup_bound(self) -> float | None:
-        """What a fix is worth at most; None where shares cannot tell or nothing would be left."""
+        """What were left if just that time went; None where shares cannot tell or nothing would."""
         if self.saved_ns is None or self.saved_ns >= self.step_ns:
             return None
         return 1.0 / (1.0 - self.saved_ns / self.step_ns)
@@ -98,8 +98,8 @@ class View:
         if gain is None or gain.share - self.job.share(ns) < self.limits.minor_share:
             return ""
         return (
-            f"Without it the step is {percent(gain.share)} shorter in the replay, as others wait "
-            "for it, too."
+            f"Without it the step is {percent(gain.share)} shorter in the replay, since what waits "
+            "for it comes earlier, too."
         )
 
     @property

@@ -14,8 +14,8 @@ from analyzer.config import DEFAULT_THRESHOLDS, Thresholds
 from analyzer.errors import UsageError
 
 WIDTH = 80
-_EDIT_FORMULA = "speedup = step / step with the edit; from replay, or from shares as an upper bound"
-_EDIT_LIMITS = "Something else may become the bottleneck: from shares it is the most, not the gain."
+_EDIT_FORMULA = "speedup = step / step with the edit; from replay, or else from shares"
+_EDIT_LIMITS = "From shares: what else would take its place, and what waits for it."
 _CAVEAT_FORMULA = "told where the data show it"
 
 

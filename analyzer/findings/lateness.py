@@ -148,11 +148,15 @@ def _removed(view: View, named: Sequence[Late]) -> dict[str, float]:
 
 
 def _worth(view: View, named: Sequence[Late], removes: Mapping[str, float]) -> str:
+    like = f"With {_names(named, 'rank')} like the others"
+    gain = view.study.gains.get("no-straggler")
+    if gain is not None:
+        return f"{like} the step is {percent(max(gain.share, 0.0))} shorter in the replay."
     them = "it" if len(named) == 1 else "them"
     own = sum(ns for name, ns in removes.items() if name != COMM_WAIT)
     return (
-        f"With {_names(named, 'rank')} like the others, {view.ms(removes[COMM_WAIT])} of waiting "
-        f"and {view.ms(own)} of what delays {them} would go, in the mean over the ranks."
+        f"{like}, {view.ms(removes[COMM_WAIT])} of waiting and {view.ms(own)} of what delays "
+        f"{them} would go, in the mean over the ranks."
     )
 
 

@@ -1,7 +1,7 @@
 """What should be attacked first? Findings by the gain of their fix, and the first sentence.
 
-Where the run could not be replayed the order is by shares: 1/(1 - share) is the most a fix can
-give, not what it will give.
+Where the run could not be replayed the order is by shares: 1/(1 - share) is what were left if just
+that time went, not what a fix will give.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def rank(
     """At most MOST_FINDINGS findings above the noise: by the lower end of the replayed gain, then
     those of which only a bound is known, by that, then replayed gains within noise, then the rest.
 
-    Ties go by the catalogue. Being bound by computing is told only where nothing else is.
+    Gains alike go by share, ties by the catalogue. Being bound by computing is told only where
+    nothing else is.
     """
     found = [_ranked(f, job, setting, limits, study) for f in outcomes if isinstance(f, Finding)]
     told = [
@@ -85,7 +86,7 @@ def rank(
     others = [row for row in told if row.finding.id != "compute-bound"]
     rows = others or told
     return Ranked(
-        findings=sorted(rows, key=_order)[:MOST_FINDINGS],
+        findings=_tied(sorted(rows, key=_order), limits)[:MOST_FINDINGS],
         passed=[p.text for p in outcomes if isinstance(p, Passed)],
     )
 
@@ -101,6 +102,27 @@ def _order(row: RankedFinding) -> tuple[int, float, int]:
     if finding.saved_ns is not None:
         return (1, -finding.saved_ns, place)
     return (3, -finding.ns, place)
+
+
+def _tied(rows: Sequence[RankedFinding], limits: Thresholds) -> list[RankedFinding]:
+    """The rows with gains that differ by no more than noise in order of their shares: of two causes
+    that free the same time the one to attack is the one that takes it.
+    """
+    found: list[RankedFinding] = []
+    tied: list[RankedFinding] = []
+    for row in rows:
+        near = (
+            tied
+            and row.gain is not None
+            and tied[0].gain is not None
+            and not row.noise
+            and tied[0].gain.sure - row.gain.sure <= limits.noise_share
+        )
+        if not near:
+            found += sorted(tied, key=lambda r: -r.finding.share)
+            tied = []
+        tied.append(row)
+    return found + sorted(tied, key=lambda r: -r.finding.share)
 
 
 def _ranked(
@@ -153,7 +175,7 @@ def _worth(row: RankedFinding) -> str:
         return f"worth {multiple(faster(row.gain.share))}"
     if row.finding.speedup_bound is None:
         return "what that is worth cannot be told from shares"
-    return f"at most {multiple(row.finding.speedup_bound)} (share, not gain)"
+    return f"{multiple(row.finding.speedup_bound)} by its share (not replayed)"
 
 
 def _no_gain(view: View, row: RankedFinding) -> str:

@@ -86,7 +86,7 @@ def _numbers(report: Report) -> str:
 
 def _attack(console: Console, report: Report) -> None:
     listed = report.findings[:MOST_FINDINGS]
-    loud = [item for item in listed if not gains.noisy(report, item)]
+    loud = [item for item in listed if not gains.noisy(item)]
     if loud:
         console.print(_table(report, loud))
     if not report.findings:
@@ -95,7 +95,7 @@ def _attack(console: Console, report: Report) -> None:
     remarks = [
         f"{shorten(item.title, 60, '...')} ({scale.ms(item.ms)}) is within noise"
         for item in listed
-        if gains.noisy(report, item)
+        if gains.noisy(item)
     ]
     if len(report.findings) > len(listed):
         remarks.append(f"{plural(len(report.findings) - len(listed), 'smaller finding')} not shown")
@@ -155,7 +155,7 @@ def _notes(console: Console, report: Report) -> None:
     loud.sort(key=lambda item: order.index(item.severity))
     for caveat in loud[:MOST_CAVEATS]:
         console.print(Padding(_caveat(caveat), (0, 0, 0, 2)))
-    listed = [item for item in report.findings[:MOST_FINDINGS] if not gains.noisy(report, item)]
+    listed = [item for item in report.findings[:MOST_FINDINGS] if not gains.noisy(item)]
     if any(sentences.lowers_ceiling(report, item) for item in listed):
         console.print(Padding(Text(f"* {sentences.LOWERS}"), (0, 0, 0, 2)))
     if listed and report.whatif.basis == "share":

@@ -1,7 +1,7 @@
 """What is a fix worth, in words? A replayed gain with its interval, or a share, never mixed up.
 
-A gain is a multiple of today's step; the part of the step it takes off is 1 - 1/gain. A share is an
-upper bound: beside replayed gains it carries "at most".
+A gain is a multiple of today's step; the part of the step it takes off is 1 - 1/gain. A share says
+what were left if just that time went: beside replayed gains it carries "by share".
 """
 
 from __future__ import annotations
@@ -26,15 +26,14 @@ def edit_of(report: Report, finding: Finding) -> Edit | None:
     return next((edit for edit in report.whatif.edits if edit.id == finding.whatif), None)
 
 
-def noisy(report: Report, finding: Finding) -> bool:
+def noisy(finding: Finding) -> bool:
     """Whether what a fix gives cannot be told from noise: by its replay, else by its share."""
-    edit = edit_of(report, finding)
-    return finding.share < NOISE if edit is None else edit.noise
+    return finding.gain.noise if replayed(finding) else finding.share < NOISE
 
 
-def first_noise(report: Report, listed: Sequence[Finding]) -> int:
+def first_noise(listed: Sequence[Finding]) -> int:
     """Where in `listed` only noise follows; its length when the last one stands out."""
-    loud = (place for place, item in enumerate(listed, start=1) if not noisy(report, item))
+    loud = (place for place, item in enumerate(listed, start=1) if not noisy(item))
     return max(loud, default=0)
 
 
@@ -52,14 +51,14 @@ def part(finding: Finding) -> float:
 
 def column(report: Report) -> str:
     """What the column of multiples holds."""
-    return "gain" if report.whatif.basis == REPLAY else "at most"
+    return "gain" if report.whatif.basis == REPLAY else "by share"
 
 
 def worth(report: Report, gain: Gain) -> str:
-    """The multiple; "at most" before a share where the column says gain."""
+    """The multiple; "by share" behind a share where the column says gain."""
     words = multiple(gain.speedup, NOT_MEASURABLE)
     bound = gain.speedup is not None and gain.basis != REPLAY and column(report) == "gain"
-    return f"at most {words}" if bound else words
+    return f"{words} by share" if bound else words
 
 
 def interval(item: Gain | Edit) -> str:

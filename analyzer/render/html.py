@@ -96,7 +96,7 @@ def _view(report: Report) -> dict[str, Any]:
         "report": report,
         "scaling": report.scaling,
         "findings": findings,
-        "first_noise": gains.first_noise(report, findings),
+        "first_noise": gains.first_noise(findings),
         "bars": charts.gain_bars(findings),
         "lowering": {item.id for item in findings if sentences.lowers_ceiling(report, item)},
         "noise": form.NOISE,

@@ -9,10 +9,10 @@ from analyzer.report.document import Finding, Report
 
 _NUMBERS = (
     "step",
-    "does not scale, f (of today's step)",
+    "does not scale, f (of the step)",
     "serial fraction, s (of one GPU's step)",
-    "ceiling, times today",
-    "ceiling, times one GPU",
+    "ceiling 1/f (times faster than the step)",
+    "ceiling 1/s (times faster than one GPU)",
     "efficiency",
 )
 
@@ -36,7 +36,7 @@ def numbers(report: Report) -> str:
     if first is None:
         rows = [list(row) for row in zip(_NUMBERS, now, strict=True)]
         return "\n\n".join([*lines, table("< | now", rows)])
-    column = "replayed, the first fixed" if gains.replayed(first) else "at best, the first fixed"
+    column = "replayed, the first fixed" if gains.replayed(first) else "by share, the first fixed"
     fixed = [*_fixed(report, first), ""]
     rows = [list(row) for row in zip(_NUMBERS, now, fixed, strict=True)]
     return "\n\n".join([*lines, table(f"< | now | {column}", rows)])
@@ -47,9 +47,14 @@ def _fixed(report: Report, first: Finding) -> list[str]:
     scale, wall = sentences.scale_of(report), report.steps.wall_ms
     after = multiple(first.ceiling_after) if first.ceiling_after is not None else ""
     if not gains.replayed(first):
-        return [scale.ms(wall.mean - first.ms), "", "", after, ""]
-    edit = gains.edit_of(report, first)
-    left = edit.after if edit else None
+        return [
+            scale.ms(wall.mean / first.gain.speedup) if first.gain.speedup else "",
+            "",
+            "",
+            after,
+            "",
+        ]
+    left = first.after
     return [
         # the recorded step over the replayed gain: the replay itself may differ by its error
         scale.ms(wall.mean / first.gain.speedup) if first.gain.speedup else "",

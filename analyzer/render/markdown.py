@@ -107,7 +107,7 @@ def _findings(report: Report, findings: Sequence[Finding]) -> str:
             scale.bare(item.ms),
             percent(item.share),
             gains.with_interval(item.gain, gains.worth(report, item.gain))
-            + (", within noise" if gains.noisy(report, item) else ""),
+            + (", within noise" if gains.noisy(item) else ""),
             sentences.ceiling_after(item)
             + (r" \*" if sentences.lowers_ceiling(report, item) else ""),
             escape(item.confidence),

@@ -125,7 +125,10 @@ def findings(report: Report) -> str:
         checked = f"{plural(len(report.passed), 'check')} passed." if report.passed else ""
         return f"No bottleneck with a known cause stands out. {checked}".strip()
     if report.whatif.basis == "share":
-        return "Each multiple is a share, not gain: an upper bound, if nothing takes its place."
+        return (
+            "Each multiple is a share, not a gain: what were left if just that time went, and "
+            "nothing took its place or waited for it."
+        )
     return (
         "Each gain is replayed: the run without the cause against the run as it is; in brackets "
         "its 95 % interval."

@@ -170,8 +170,10 @@ def every(report: Report) -> Grid | None:
     rows = [["as it is", scale.bare(base_ms(report)), multiple(1.0), *_today(report)]]
     rows += [_edit(report, edit) for edit in facts.edits]
     replayed = facts.basis == gains.REPLAY
-    heads = [Head("what if", True), Head("ms/step"), Head("speedup" if replayed else "at most")]
-    how = "replayed" if replayed else "from shares, so an upper bound"
+    heads = [Head("what if", True), Head("ms/step"), Head("speedup" if replayed else "by share")]
+    how = (
+        "replayed" if replayed else "from shares, which count nothing that waits or takes its place"
+    )
     grid = _known(f"Each alone, {how}", [*heads, *_AFTER], rows)
     return grid._replace(note=" ".join([*_reasons(facts.edits), grid.note]).strip())
 

@@ -44,7 +44,7 @@ NS_PER_MS = 1e6
 LARGEST_PREDICTED = 1024
 MOST_KERNELS = 40
 
-A_BOUND = "an upper bound from a share has no interval"
+A_BOUND = "a share has no interval"
 NO_BOUND = "shares cannot tell what fixing this is worth"
 
 
@@ -291,6 +291,7 @@ def _finding(row: RankedFinding, mode: Mode) -> doc.Finding:
         gain=_bound(finding) if row.gain is None else whatifs.gain(row.gain, noise=row.noise),
         whatif=finding.whatif,
         ceiling_after=after,
+        after=None if row.after is None else whatifs.after(row.after),
         because=finding.because,
         so=finding.so,
         check=finding.check,

@@ -281,7 +281,8 @@ class Finding(Part, frozen=True, kw_only=True):
     """One bottleneck: title is the claim; because, so and check are sentences.
 
     `ms` per step and `share` of the step; `class` is the time class it lives in, and
-    `ceiling_after` what 1/f becomes when it is fixed; `reason` says why it is null.
+    `ceiling_after` what 1/f becomes when it is fixed, `after` all fractions and ceilings then;
+    `reason` says why they are null.
     """
 
     id: str
@@ -292,6 +293,7 @@ class Finding(Part, frozen=True, kw_only=True):
     gain: Gain
     whatif: str | None
     ceiling_after: float | None
+    after: After | None = None
     because: str
     so: str
     check: str

@@ -10,7 +10,7 @@ from analyzer.findings.finding import percent
 from analyzer.ranks.pool import Job
 from analyzer.report import document as doc
 from analyzer.report import shares
-from analyzer.scaling.serial import Setting, fixed
+from analyzer.scaling.serial import Remaining, Setting, fixed
 from analyzer.whatif.chosen import MOST_RANKS
 from analyzer.whatif.edits import EDITS
 from analyzer.whatif.path import Path
@@ -104,11 +104,15 @@ def _edit(name: str, job: Job, study: Study, setting: Setting, limits: Threshold
 
 
 def _after(classes: Mapping[str, float], setting: Setting) -> doc.After:
-    left = fixed(classes, setting, {}) if sum(classes.values()) else None
-    if left is None:
-        return doc.After(
-            f=None, s=None, ceiling_today=None, ceiling_one_gpu=None, reason=shares.NOTHING_LEFT
-        )
+    if sum(classes.values()):
+        return after(fixed(classes, setting, {}))
+    return doc.After(
+        f=None, s=None, ceiling_today=None, ceiling_one_gpu=None, reason=shares.NOTHING_LEFT
+    )
+
+
+def after(left: Remaining) -> doc.After:
+    """What is left of the run once something is fixed."""
     return doc.After(
         f=left.f,
         s=left.s,

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from analyzer.classify import classes as c
 from analyzer.classify.idle import CLOCK_SLACK_NS
 from analyzer.classify.kernels import Activity
-from analyzer.classify.program import BATCH, Call
+from analyzer.classify.replayable import BATCH, Call
 from analyzer.config import Thresholds
 from analyzer.ranks.pool import StepId
 from analyzer.timeline.intervals import EMPTY, Intervals, Spans, sweep, union, where

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from analyzer.classify.kernels import Activity
-from analyzer.classify.program import Host, Program, Work
+from analyzer.classify.replayable import Host, Work
 from analyzer.ranks.member import Member
 from analyzer.ranks.stragglers import Together
 from analyzer.ranks.waits import Parts
 from analyzer.trace.schema import NO_ID, Int64
 from analyzer.whatif.chosen import chosen, shifts
-from analyzer.whatif.dependencies import Dependencies, depend
+from analyzer.whatif.dependencies import depend
 from analyzer.whatif.graph import Actor, Graph
+from analyzer.whatif.lanes import Rank, Records, closing, launching, records, room
 from analyzer.whatif.loading import arrivals
 from analyzer.whatif.streams import is_comm
 from analyzer.whatif.tasks import Links, NotReplayableError, Wait, ordered
@@ -36,7 +35,7 @@ def graph(members: Sequence[Member], together: Together) -> Graph:
     ranks = []
     points = slots = 0
     for member, program, (work, host), shift in zip(acting, programs, tables, clocks, strict=True):
-        rank = _Rank(member, program, work, host, depend(work, host), shift - origin)
+        rank = Rank(member, program, work, host, depend(work, host), shift - origin)
         order = np.argsort(rank.found.lane, kind="stable")
         rank.slot = np.empty(len(order), np.int64)
         rank.slot[order] = np.arange(len(order)) + slots
@@ -50,25 +49,10 @@ def _first(work: Work, host: Host) -> int:
     return int(min(work.ts[0], host.time.min(initial=work.ts[0])))
 
 
-@dataclass
-class _Rank:
-    """A member while the graph is built."""
-
-    member: Member
-    program: Program
-    work: Work
-    host: Host
-    found: Dependencies
-    shift: int
-    slot: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))
-    points: int = 0
-    slots: int = 0
-
-
 class _Builder:
     """Puts the ranks together."""
 
-    def __init__(self, ranks: list[_Rank], together: Together) -> None:
+    def __init__(self, ranks: list[Rank], together: Together) -> None:
         self.ranks, self.together = ranks, together
         self.waits: dict[int, list[Wait]] = defaultdict(list)
         self.awaited: dict[int, list[int]] = {}
@@ -83,7 +67,7 @@ class _Builder:
         """The arrays and the tasks."""
         for rank in self.ranks:
             self._waits_of(rank)
-        by_rank = {(x.member.rank, x.member.cycle): _records(x) for x in self.ranks}
+        by_rank = {(x.member.rank, x.member.cycle): records(x) for x in self.ranks}
         for part in self.together.parts:
             self._meet(part, by_rank)
         r = self.ranks
@@ -91,7 +75,7 @@ class _Builder:
             name: np.concatenate([self._by_slot(x, getattr(x.work, name)) for x in r])
             for name in ("ts", "dur", "activity", "step", "name", "op")
         }
-        launch = np.concatenate([self._by_slot(x, _launching(x)) for x in r])
+        launch = np.concatenate([self._by_slot(x, launching(x)) for x in r])
         shift = np.concatenate([np.full(len(x.slot), x.shift) for x in r])
         lane = np.concatenate([self._by_slot(x, x.found.lane) for x in r])
         ts = (work["ts"] + shift).astype(np.float64)
@@ -126,7 +110,7 @@ class _Builder:
             arrival=np.concatenate(arrivals([(x.member, x.host, x.shift) for x in r])),
             returning=np.concatenate([np.full(len(x.host.time), float(x.found.returning))
                                       for x in r]),
-            room=np.concatenate([_room(x) for x in r]),
+            room=np.concatenate([room(x) for x in r]),
             blocks=np.isin(np.arange(sum(len(x.host.time) for x in r)), list(self.awaited)),
             tasks=[],
             kinds=self.kinds,
@@ -141,12 +125,12 @@ class _Builder:
             made.tasks.extend(ordered(hosts, lanes, links))
         return made
 
-    def _by_slot(self, rank: _Rank, rows: Int64) -> Int64:
+    def _by_slot(self, rank: Rank, rows: Int64) -> Int64:
         found = np.empty(len(rows), rows.dtype)
         found[rank.slot - rank.slots] = rows
         return found
 
-    def _actor(self, rank: _Rank) -> Actor:
+    def _actor(self, rank: Rank) -> Actor:
         return Actor(
             rank=rank.member.rank,
             cycle=rank.member.cycle,
@@ -158,26 +142,26 @@ class _Builder:
             recorded=rank.found.recorded,
         )
 
-    def _waits_of(self, rank: _Rank) -> None:
+    def _waits_of(self, rank: Rank) -> None:
         """Edges and blocking calls of one rank, by slot and point."""
-        comm, closing = is_comm(rank.work), _closing(rank)
+        comm, ends = is_comm(rank.work), closing(rank)
         slot = rank.slot
         for before, after, delay in rank.found.edges:
-            soft = bool(comm[before] and not comm[after] and not closing[after])
+            soft = bool(comm[before] and not comm[after] and not ends[after])
             self.waits[int(slot[after])].append(Wait(int(slot[before]), delay, soft))
         follows = rank.found.previous != NO_ID
         self.previous[slot[follows]] = slot[rank.found.previous[follows]]
         for point, rows in rank.found.awaited.items():
             self.awaited[point + rank.points] = [int(slot[row]) for row in rows]
 
-    def _meet(self, part: Parts, by_rank: Mapping[tuple[int, int], _Records]) -> None:
+    def _meet(self, part: Parts, by_rank: Mapping[tuple[int, int], Records]) -> None:
         """Slots of one group's operations, their transfer, and who meets whom."""
         group = part.group
         transfer = part.transfer
-        for row, records in enumerate(group.records):
+        for row, members in enumerate(group.records):
             cycle = group.step[row][0]
             slots = []
-            for column, (rank, record) in enumerate(zip(group.ranks, records, strict=True)):
+            for column, (rank, record) in enumerate(zip(group.ranks, members, strict=True)):
                 known = by_rank.get((rank, cycle))
                 slot = known.get((record.stream, record.start, record.end)) if known else None
                 if slot is None:
@@ -212,62 +196,3 @@ class _Builder:
             if not opened[slot]:
                 fixed[slot] = ts[slot]
         return fixed
-
-
-def _closing(rank: _Rank) -> Bool:
-    """Work that may wait for communication even if all overlaps: the optimizer, and what its thread
-    launches before it after the last collective of the step (clipping, reading norms).
-    """
-    work, host = rank.work, rank.host
-    optimizer = work.activity == Activity.OPTIMIZER
-    closing = optimizer.copy()
-    comm = is_comm(work)
-    thread = np.where(work.host == NO_ID, NO_ID, host.thread[work.host])
-    for step in np.unique(work.step[optimizer]).tolist():
-        mine = work.step == step
-        last = int(work.host[mine & comm].max(initial=NO_ID))
-        updates = thread[np.flatnonzero(mine & optimizer)[0]]
-        closing |= mine & (work.host > last) & (thread == updates)
-    return np.asarray(closing)
-
-
-def _launching(rank: _Rank) -> Int64:
-    """The point that launched each row. Work without a record of it that follows work with one was
-    launched no earlier than that.
-    """
-    point = rank.work.host.copy()
-    for row in np.flatnonzero(point == NO_ID).tolist():
-        before = int(rank.found.previous[row])
-        point[row] = point[before] if before != NO_ID else NO_ID
-    return np.where(point == NO_ID, NO_ID, point + rank.points)
-
-
-def _room(rank: _Rank) -> Int64:
-    """Per point of a host the slot that must be over before its launch finds room in the queue.
-
-    Collectives have streams and queues of their own.
-    """
-    room = np.full(len(rank.host.time), NO_ID, np.int64)
-    rows = np.flatnonzero((rank.work.host != NO_ID) & ~is_comm(rank.work))
-    rows = rows[np.argsort(rank.work.host[rows], kind="stable")]
-    deep = rank.program.queue
-    points, first = np.unique(rank.work.host[rows], return_index=True)
-    full = np.flatnonzero(first >= deep)
-    makes = rows[first[full] - deep]
-    # Streams go on at their own pace: what was not over in life made no room.
-    over = rank.work.ts[makes] + rank.work.dur[makes] <= rank.host.time[points[full]]
-    room[points[full][over]] = rank.slot[makes[over]]
-    return room
-
-
-_Records = Mapping[tuple[str, int, int], int]
-
-
-def _records(rank: _Rank) -> _Records:
-    """Slot of each collective record."""
-    rows = np.flatnonzero(rank.work.record != NO_ID)
-    records = rank.member.digest.collectives
-    return {
-        (r.stream, r.start, r.end): int(rank.slot[row])
-        for row, r in ((row, records[rank.work.record[row]]) for row in rows.tolist())
-    }

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analyzer.classify.kernels import Activity
-from analyzer.classify.program import BATCH, WHOLE_DEVICE, Call, Host, Work
+from analyzer.classify.replayable import BATCH, WHOLE_DEVICE, Call, Host, Work
 from analyzer.trace.schema import NO_ID, Int64
 from analyzer.whatif.streams import EVENT_NS, TOLERANCE_NS, StreamWaits, is_comm
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analyzer.classify.kernels import Activity
-from analyzer.classify.program import BATCH, Call
+from analyzer.classify.replayable import BATCH, Call
 from analyzer.ranks.pool import Job
 from analyzer.ranks.stragglers import Together
 from analyzer.trace.schema import NO_ID, Int64
@@ -29,6 +29,7 @@ NOT_SPLIT = (
     "not be joined"
 )
 NO_LOADER = "not measurable: no call of a data loader was recorded"
+NO_CALLS = "not measurable: no launches were recorded"
 
 
 # Collectives of a few bytes take 10 to 20 us inside a node (NVIDIA/nccl-tests, published tables).
@@ -280,6 +281,9 @@ def refusals(job: Job) -> dict[str, str]:
     found = {}
     if not job.any(lambda e: e.loader.events):
         found["no-data-loading"] = NO_LOADER
+    if job.timeline == "device" and not job.total(lambda e: e.launches.calls):
+        found["no-launch-overhead"] = found["no-host-sync"] = NO_CALLS
+        found["no-data-loading"] = NO_CALLS
     if job.together.method is None and (job.group_ns["communication"] or job.hidden_ns):
         found["no-straggler"] = found["bandwidth-x2"] = NOT_SPLIT
     return found

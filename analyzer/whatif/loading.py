@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from analyzer.classify.program import Call, Host
+from analyzer.classify.replayable import Call, Host
 from analyzer.ranks.member import Member
 from analyzer.trace.schema import Int64
 

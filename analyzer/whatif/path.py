@@ -16,7 +16,7 @@ import numpy as np
 
 from analyzer.classify import classes as c
 from analyzer.classify.kernels import Activity
-from analyzer.classify.program import BATCH, Call
+from analyzer.classify.replayable import BATCH, Call
 from analyzer.ranks.pool import StepId
 from analyzer.trace.schema import NO_ID
 from analyzer.whatif.graph import Actor, Graph

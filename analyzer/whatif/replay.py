@@ -16,7 +16,7 @@ from itertools import islice
 import numpy as np
 import numpy.typing as npt
 
-from analyzer.classify.program import Call
+from analyzer.classify.replayable import Call
 from analyzer.trace.schema import NO_ID
 from analyzer.whatif.dependencies import BLOCKED_NS
 from analyzer.whatif.graph import Graph

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analyzer.classify.kernels import Activity
-from analyzer.classify.program import Call, Host, Work
+from analyzer.classify.replayable import Call, Host, Work
 from analyzer.trace.schema import NO_ID, Int64
 
 Bool = npt.NDArray[np.bool_]

@@ -15,7 +15,7 @@ from make import AUTOGRAD, SCENE_NS, TraceBuilder, trace
 
 from analyzer.classify import program
 from analyzer.classify.kernels import Activity
-from analyzer.classify.program import BATCH, WHOLE_DEVICE, Call, Host, Program, Work, packed
+from analyzer.classify.replayable import BATCH, WHOLE_DEVICE, Call, Host, Program, Work, packed
 from analyzer.trace.schema import NO_ID, Int64
 
 LAUNCH, SYNC, LOADER, STREAM_WAIT = Call

@@ -14,7 +14,7 @@ import numpy as np
 from make import TraceBuilder
 
 from analyzer.classify.kernels import Activity
-from analyzer.classify.program import Call, Host, Work
+from analyzer.classify.replayable import Call, Host, Work
 from analyzer.config import DEFAULT_THRESHOLDS, Settings
 from analyzer.digest import digest
 from analyzer.ranks.member import Member

@@ -6,7 +6,7 @@ import pytest
 from replayed import Point, Row, host, work
 
 from analyzer.classify.kernels import Activity
-from analyzer.classify.program import BATCH, WHOLE_DEVICE, Call
+from analyzer.classify.replayable import BATCH, WHOLE_DEVICE, Call
 from analyzer.trace.schema import NO_ID, Int64
 from analyzer.whatif.dependencies import Edge, depend
 

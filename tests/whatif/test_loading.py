@@ -9,7 +9,7 @@ import pytest
 from replayed import Point, by_hand, host, pooled
 from scenes import SINGLE, WORKERS, alone
 
-from analyzer.classify.program import Call
+from analyzer.classify.replayable import Call
 from analyzer.ranks.member import Member
 from analyzer.whatif.loading import arrivals
 

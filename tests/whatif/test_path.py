@@ -69,7 +69,7 @@ def test_the_path_is_of_the_middle_step(tmp_path: Path) -> None:
 
 def test_one_rank_by_class(tmp_path: Path) -> None:
     path = path_of(tmp_path, alone(load=300, batch=40, optimizer=90))
-    # After the sync the host takes 1 us until it loads and 1 us from there to the launch: that, too,
+    # After the sync the host takes 1 us until it loads, 1 us from there to the launch: that, too,
     # passes only since the queue had been drained.
     assert micros(path.by_class) == {
         "compute": 500, "optimizer": 90, "data_loading": 340, "host_sync": 7

@@ -132,7 +132,7 @@ def test_the_variant_that_changes_nothing_is_the_graphs_own(loop: Hand) -> None:
 
 
 def test_waiting_for_a_short_collective_is_no_gap_between_queued_work(tmp_path: Path) -> None:
-    """300 us of computing, 15 of transfer that the next 200 wait for: 515, not 15 more per kernel."""
+    """300 us of computing, 15 of transfer that the next 200 wait for: 515, not 15 more a kernel."""
     assert by_hand(tmp_path, *ddp([300, 300], transfer=15)).step() == 515
 
 

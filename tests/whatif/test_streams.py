@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from replayed import host, work
 
 from analyzer.classify.kernels import Activity
-from analyzer.classify.program import Call, Host, Work
+from analyzer.classify.replayable import Call, Host, Work
 from analyzer.trace.schema import NO_ID
 from analyzer.whatif.streams import TOLERANCE_NS, StreamWaits, is_comm
 
