@@ -104,7 +104,7 @@ def find(trace: Trace, launches: Launches, pattern: str | None, thresholds: Thre
     ends, count = _device_ends(trace, marks, step)
     start = _start(trace, launches, marks, step)
     edges = np.maximum.accumulate(np.concatenate([[start], ends]))
-    dropped = _drop(count, np.diff(edges), thresholds)
+    dropped = _drop(count, np.diff(edges), trace.meta.truncated, thresholds)
     launched = np.append(np.array(marks.index, np.int64), NO_ID)[step]
     return Steps(marks.index, edges, dropped, RULE_DEVICE, True, launched)
 
@@ -173,7 +173,9 @@ def _start(trace: Trace, launches: Launches, marks: _Marks, step: npt.NDArray[np
     )
 
 
-def _drop(count: npt.NDArray[np.intp], length: Int64, thresholds: Thresholds) -> list[str]:
+def _drop(
+    count: npt.NDArray[np.intp], length: Int64, truncated: bool, thresholds: Thresholds
+) -> list[str]:
     """Why each step is left out ("" when it is used)."""
     typical = float(np.median(count[count > 0])) if (count > 0).any() else 0.0
     why = [""] * len(count)
@@ -182,6 +184,10 @@ def _drop(count: npt.NDArray[np.intp], length: Int64, thresholds: Thresholds) ->
             why[i] = "no device work recorded in it"
         elif n < thresholds.thin_step_ratio * typical:
             why[i] = f"only {n} device events where {typical:.0f} are usual: records were lost"
+    if truncated and (count > 0).any():
+        last = int(np.flatnonzero(count)[-1])
+        # Device work is written in order of time: what the file lost began in this step.
+        why[last] = why[last] or "the file ends in it: the rest of its records is lost"
     _drop_edges(why, thresholds)
     return why
 
