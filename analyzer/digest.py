@@ -7,7 +7,6 @@ unless the field says otherwise. Saved as MessagePack with a version, data only.
 from __future__ import annotations
 
 import gzip
-import zlib
 from pathlib import Path
 
 import msgspec
@@ -16,6 +15,7 @@ import numpy as np
 from analyzer.classify import tables
 from analyzer.classify.breakdown import Breakdown, classify
 from analyzer.classify.classes import CLASSES, COMM_UNSPLIT
+from analyzer.classify.coverage import coverage
 from analyzer.classify.evidence import Evidence, gather
 from analyzer.classify.kernels import KernelRules, is_kernel_launch
 from analyzer.classify.program import Program, program
@@ -28,10 +28,13 @@ from analyzer.timeline.intervals import Intervals
 from analyzer.timeline.sampling import carried
 from analyzer.timeline.steps import Steps
 from analyzer.trace import kineto
+from analyzer.trace.inflate import Text
+from analyzer.trace.overruns import clamped
 from analyzer.trace.schema import Kind, Trace, TraceMeta
 
-DIGEST_VERSION = 2
+DIGEST_VERSION = 3
 STRIP_BINS = 96
+MADE_WITH = "make it with: ceiling digest TRACE -o DIR"
 
 
 class StepRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,12 +101,14 @@ def digest(path: Path, settings: Settings) -> RankDigest:
 def reduce(trace: Trace, settings: Settings) -> RankDigest:
     """The digest of a trace that was read."""
     _require_work(trace)
+    trace = clamped(trace)
     limits = settings.thresholds
     launches = launching.link(trace)
     steps = stepping.find(trace, launches, settings.step_pattern, limits)
     rules = KernelRules(settings.kernels)
     start, end = _extent(trace, steps)
-    found = classify(trace, launches, rules, start, end, limits)
+    covered = coverage(trace, launches, steps)
+    found = classify(trace, launches, rules, start, end, limits, lost=covered.lost)
     used = steps.windows
     linked = float(launches.linked.mean()) if len(trace.device) else None
     return RankDigest(
@@ -119,7 +124,7 @@ def reduce(trace: Trace, settings: Settings) -> RankDigest:
         collectives=tables.collectives(trace, found, rules, steps),
         exposed_comm=_pairs(found.classes[COMM_UNSPLIT]),
         strip=_strip(steps, found),
-        evidence=gather(trace, launches, found, rules, used, limits),
+        evidence=gather(trace, launches, found, rules, used, covered, limits),
         unlinked_share=None if linked is None else 1.0 - linked,
         program=program(trace, launches, found, steps),
     )
@@ -214,9 +219,12 @@ def save(rank: RankDigest, path: Path) -> None:
 
 
 def load(path: Path) -> RankDigest:
-    """The digest in `path`; UnusableInput when it is none or of another version."""
+    """The digest in `path`; UnusableInput when it is none, damaged, or of another version."""
+    text = Text(path)
     try:
-        packed = gzip.decompress(path.read_bytes())
+        packed = b"".join(text)
+        if text.cut or text.damage:
+            raise msgspec.DecodeError(text.damage or "the archive is cut off")
         version = msgspec.msgpack.decode(packed, type=_Versioned).version
         if version != DIGEST_VERSION:
             raise UnusableInput(
@@ -224,10 +232,9 @@ def load(path: Path) -> RankDigest:
                 "make the digest again with this version",
             )
         return msgspec.msgpack.decode(packed, type=RankDigest)
-    except (OSError, EOFError, zlib.error, msgspec.MsgspecError) as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise UnusableInput(
-            f"{path.name}: not a digest of this program ({error})",
-            "make it with: ceiling digest TRACE -o DIR",
+            f"{path.name}: not a digest of this program ({error})", MADE_WITH
         ) from error
 
 

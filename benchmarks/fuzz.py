@@ -44,8 +44,8 @@ LARGEST_BYTES = 2 << 30
 STEP_TIME_WITHIN = 0.01
 
 # The caveats that name damage. A file that had to be left out is told as a rank that is missing.
-DAMAGE = frozenset({"truncated", "malformed-events", "untimed-events", "negative-durations",
-                    "unknown-categories", "ranks-missing"})  # fmt: skip
+DAMAGE = frozenset({"truncated", "malformed-events", "damaged-file", "untimed-events",
+                    "negative-durations", "unknown-categories", "ranks-missing"})  # fmt: skip
 
 _TOKENS = (b'"', b"{", b"}", b"[", b"]", b",", b"\\", b":", b"\0", b"\xff", b"NaN", b"-", b"1e999",
            b'{"ph": "X"}', b'"traceEvents": [', b"\n", b"9" * 40, b"[" * 5000)  # fmt: skip

@@ -160,7 +160,7 @@ class Breakdown(Part, frozen=True, kw_only=True):
     classes: list[str]
     groups: dict[str, list[str]]
     mean_ms: dict[str, float | None]
-    group_ms: dict[str, float]
+    group_ms: dict[str, float | None]
     hidden_comm_ms: float
     per_rank: list[RankRow]
     per_step: list[StepRow]
@@ -364,7 +364,7 @@ def loads(text: bytes, name: str = "report.json") -> Report:
                 "make the report again with this version, or use the version that wrote it",
             )
         return msgspec.json.decode(text, type=Report)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UnusableInput(
             f"{name}: not a report of this program ({error})", "give a report.json or traces"
         ) from error

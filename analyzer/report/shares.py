@@ -7,7 +7,7 @@ import numpy as np
 from analyzer.classify.classes import CLASSES, COMM_TRANSFER, COMM_UNSPLIT, COMM_WAIT, GROUPS
 from analyzer.ranks.pool import Job
 from analyzer.report import document as doc
-from analyzer.whatif.edits import NOT_SPLIT
+from analyzer.whatif.edits import refusals
 from analyzer.whatif.study import CURVE_POINTS
 
 NS_PER_MS = 1e6
@@ -30,14 +30,18 @@ EDITS: dict[str, tuple[str, ...] | None] = {
 
 def edits(job: Job) -> list[doc.Edit]:
     """Every edit, in the order of EDITS."""
-    return [_edit(job, name, removed) for name, removed in EDITS.items()]
+    refused = refusals(job)
+    return [
+        doc.Edit(id=name, step_ms=None, speedup=None, reason=refused[name])
+        if name in refused
+        else _edit(job, name, removed)
+        for name, removed in EDITS.items()
+    ]
 
 
 def _edit(job: Job, name: str, removed: tuple[str, ...] | None) -> doc.Edit:
     if name == "perfect-overlap":
         return doc.Edit(id=name, step_ms=None, speedup=None, reason=NOT_REPLAYED)
-    if removed is None and job.together.method is None and job.group_ns["communication"]:
-        return doc.Edit(id=name, step_ms=None, speedup=None, reason=NOT_SPLIT)
     if removed is not None:
         ns = sum(job.mean_ns[c] for c in removed)
     else:

@@ -33,7 +33,8 @@ RULE_WHOLE = "No usable step marks: the whole recorded window counts as one step
 class Steps:
     """Windows [edges[i], edges[i+1]) of step `index[i]`; `dropped[i]` is "" for the used ones.
 
-    `launched` is the step each device event was launched in, NO_ID where no mark tells.
+    `launched` is the step each device event was launched in, NO_ID where no mark tells; `called`
+    is the time in which each step's calls were made: its host mark, or all without marks.
     """
 
     index: list[int]
@@ -42,6 +43,7 @@ class Steps:
     rule: str
     marked: bool
     launched: Int64
+    called: tuple[Int64, Int64]
 
     @property
     def used(self) -> npt.NDArray[np.intp]:
@@ -106,7 +108,8 @@ def find(trace: Trace, launches: Launches, pattern: str | None, thresholds: Thre
     edges = np.maximum.accumulate(np.concatenate([[start], ends]))
     dropped = _drop(count, np.diff(edges), trace.meta.truncated, thresholds)
     launched = np.append(np.array(marks.index, np.int64), NO_ID)[step]
-    return Steps(marks.index, edges, dropped, RULE_DEVICE, True, launched)
+    called = marks.start, marks.end
+    return Steps(marks.index, edges, dropped, RULE_DEVICE, True, launched, called)
 
 
 def _marks(trace: Trace, pattern: str | None) -> _Marks:
@@ -211,9 +214,12 @@ def _host_steps(trace: Trace, marks: _Marks, launches: Launches, thresholds: Thr
     edges = np.concatenate([marks.start, marks.end[-1:]])
     why = [""] * len(marks.index)
     _drop_edges(why, thresholds)
-    return Steps(marks.index, edges, why, RULE_HOST, True, launches.row)
+    called = marks.start, marks.end
+    return Steps(marks.index, edges, why, RULE_HOST, True, launches.row, called)
 
 
 def _whole(start: int, end: int, launches: Launches) -> Steps:
     launched = np.where(launches.linked, 0, NO_ID)
-    return Steps([0], np.array([start, end], np.int64), [""], RULE_WHOLE, False, launched)
+    edges, limits = np.array([start, end], np.int64), np.iinfo(np.int64)
+    called = np.array([limits.min], np.int64), np.array([limits.max], np.int64)
+    return Steps([0], edges, [""], RULE_WHOLE, False, launched, called)
