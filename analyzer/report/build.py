@@ -13,7 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from analyzer import __version__
-from analyzer.classify.classes import CLASSES, COMM_WAIT, GROUPS
+from analyzer.classify.classes import CLASSES, COMM_UNSPLIT, COMM_WAIT, GROUPS
 from analyzer.classify.idle import CAUSES
 from analyzer.config import Settings
 from analyzer.findings import detectors, ranking
@@ -160,12 +160,13 @@ def _encodable(name: str) -> str:
 def _steps(job: Job) -> doc.Steps:
     used = {step.number for step in job.steps}
     dropped: dict[int, str] = {}
-    for member in job.members:
-        for step in member.digest.steps:
-            if step.dropped:
-                dropped.setdefault(step.index, step.dropped)
-            elif step.index not in used:
-                dropped.setdefault(step.index, "not recorded on every rank")
+    recorded = [step for member in job.members for step in member.digest.steps]
+    for step in recorded:
+        if step.dropped:
+            dropped.setdefault(step.index, step.dropped)
+    for step in recorded:
+        if step.index not in used:
+            dropped.setdefault(step.index, "not recorded on every rank")
     wall = job.per_step.sum(axis=1)
     mean = float(wall.mean())
     half, reason = half_width(wall / mean - 1.0)
@@ -186,6 +187,7 @@ def _steps(job: Job) -> doc.Steps:
 
 def _breakdown(job: Job) -> doc.Breakdown:
     unsplit, unmeasured = together.unsplit(job), unknown(job)
+    silent = COMM_UNSPLIT in unmeasured
     nulls = set(unmeasured) | (set(together.SPLIT) if unsplit.all else set())
 
     def ms(values: Sequence[float], split: bool = True) -> dict[str, float | None]:
@@ -203,13 +205,13 @@ def _breakdown(job: Job) -> doc.Breakdown:
             g: None if nulls.issuperset(GROUPS[g]) else ns / NS_PER_MS
             for g, ns in job.group_ns.items()
         },
-        hidden_comm_ms=job.hidden_ns / NS_PER_MS,
+        hidden_comm_ms=None if silent else job.hidden_ns / NS_PER_MS,
         per_rank=[
             doc.RankRow(
                 rank=rank,
                 step_ms=float(ns.sum()) / NS_PER_MS,
                 ms=ms(ns.tolist(), rank not in unsplit.ranks),
-                hidden_comm_ms=job.hidden_by_rank[rank] / NS_PER_MS,
+                hidden_comm_ms=None if silent else job.hidden_by_rank[rank] / NS_PER_MS,
             )
             for rank, ns in job.by_rank.items()
         ],

@@ -131,7 +131,7 @@ class RankRow(Part, frozen=True, kw_only=True):
     rank: int
     step_ms: float
     ms: dict[str, float | None]
-    hidden_comm_ms: float
+    hidden_comm_ms: float | None
 
     @property
     def measured(self) -> dict[str, float]:
@@ -161,7 +161,7 @@ class Breakdown(Part, frozen=True, kw_only=True):
     groups: dict[str, list[str]]
     mean_ms: dict[str, float | None]
     group_ms: dict[str, float | None]
-    hidden_comm_ms: float
+    hidden_comm_ms: float | None
     per_rank: list[RankRow]
     per_step: list[StepRow]
     reason: str = ""
