@@ -1,0 +1,118 @@
+"""Saved digests and reports are data that anybody may have made: bounded, and never run."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import msgspec
+import pytest
+from conftest import Run
+from damage import text_of
+from runs import write_run
+
+from analyzer.config import Settings
+from analyzer.digest import digest, load, packed
+from analyzer.errors import UnusableInput
+from analyzer.report import document
+from analyzer.trace import inflate
+
+DEEP = 100_000
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> bytes:
+    """The unpacked content of a sound digest."""
+    path = tmp_path / "rank1.json"
+    path.write_text(text_of(1))
+    return gzip.decompress(packed(digest(path, Settings())))
+
+
+def refused(path: Path, data: bytes) -> str:
+    path.write_bytes(data)
+    with pytest.raises(UnusableInput) as refusal:
+        load(path)
+    assert refusal.value.exit_code == 3
+    return refusal.value.message
+
+
+def test_a_digest_that_unpacks_without_end_is_refused_before_it_is_unpacked(
+    tmp_path: Path, saved: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inflate, "BOMB_FROM", 1_000_000)
+    bomb = gzip.compress(saved + b"\0" * 50_000_000, mtime=0)
+    assert refused(tmp_path / "bomb.digest", bomb) == (
+        "bomb.digest: unpacks to more than 150 times its size, which no trace does"
+    )
+
+
+NESTED = {
+    "lists": b"\x91" * DEEP + b"\xc0",
+    "maps": b"\x81\xa1a" * DEEP + b"\xc0",
+    "in an unknown key": b"\x82\xa7version\x03\xa5other" + b"\x91" * DEEP + b"\xc0",
+}
+
+
+@pytest.mark.parametrize("how", NESTED)
+def test_a_digest_of_many_levels_is_refused(how: str, tmp_path: Path) -> None:
+    message = refused(tmp_path / "deep.digest", gzip.compress(NESTED[how], mtime=0))
+    assert message.startswith("deep.digest: not a digest of this program (")
+    assert len(message) < 300
+
+
+@pytest.mark.parametrize("part", range(1, 10))
+def test_a_digest_that_is_cut_off_is_refused(part: int, tmp_path: Path, saved: bytes) -> None:
+    whole = gzip.compress(saved, mtime=0)
+    message = refused(tmp_path / "cut.digest", whole[: len(whole) * part // 10])
+    assert message.startswith("cut.digest: not a digest of this program (the archive is c")
+
+
+def test_a_digest_whose_checksum_does_not_fit_is_refused(tmp_path: Path, saved: bytes) -> None:
+    whole = bytearray(gzip.compress(saved, mtime=0))
+    whole[-5] ^= 1
+    assert refused(tmp_path / "bad.digest", bytes(whole)) == (
+        "bad.digest: not a digest of this program (the archive is corrupt)"
+    )
+
+
+def test_a_digest_of_other_types_is_refused(tmp_path: Path, saved: bytes) -> None:
+    wrong = msgspec.msgpack.decode(saved) | {"steps": "none"}
+    data = gzip.compress(msgspec.msgpack.encode(wrong), mtime=0)
+    assert "not a digest of this program" in refused(tmp_path / "wrong.digest", data)
+
+
+LEVELS = {
+    "lists": "[" * DEEP + "]" * DEEP,
+    "objects": '{"a": ' * DEEP + "1" + "}" * DEEP,
+}
+
+
+@pytest.mark.parametrize("place", ["alone", "in an unknown key"])
+@pytest.mark.parametrize("how", LEVELS)
+def test_a_report_of_many_levels_is_refused_in_one_sentence(
+    how: str, place: str, folder: Path, tmp_path: Path, ceiling: Run
+) -> None:
+    path, deep = tmp_path / "report.json", LEVELS[how]
+    if place != "alone":
+        ceiling("analyze", folder, "-o", path)
+        deep = path.read_text().replace("{", f'{{"other": {deep}, ', 1)
+    (tmp_path / "deep.json").write_text(deep)
+    ran = ceiling("render", tmp_path / "deep.json")
+    assert (ran.code, ran.out) == (3, "")
+    error, *hint = ran.err.splitlines()
+    assert error.startswith("error: deep.json: not a report of this program (")
+    assert len(hint) == 1
+
+
+def test_no_place_on_the_disk_stands_in_a_report(tmp_path: Path, ceiling: Run) -> None:
+    secret = tmp_path / "home" / "somebody" / "run7"
+    write_run(secret)
+    (secret / "rank1.json").rename(secret / "rank1.txt")
+    given = [secret / "rank0.json", secret / "rank1.txt", secret / "gone.json"]
+    ran = ceiling("analyze", *given, f"{secret}/*.gz", f"s3://{secret}/a.json", "-o", "out")
+    assert ran.code == 0
+    for path in (tmp_path / "out").iterdir():
+        assert "somebody" not in path.read_text()
+    found = document.read(tmp_path / "out" / "report.json")
+    names = [file.name for file in found.run.files]
+    assert sorted(names) == ["*.gz", "a.json", "gone.json", "rank0.json", "rank1.txt"]
