@@ -82,14 +82,18 @@ def build(
     replayed = study(job, limits)
     ranked = ranking.rank(detectors.detect(job, limits, replayed), job, setting, limits, replayed)
     text, finding, confidence = ranking.verdict(ranked, job, limits)
+    quality = caveats(job, notes, limits)
+    doubted = any(caveat.severity == "error" for caveat in quality)
     run = _run(job, files, request.label, parallelism.strategy(groups))
     return doc.Report(
         schema_version=doc.SCHEMA_VERSION,
         tool=doc.Tool(name="torch-ceiling", version=__version__),
         created=request.created,
-        verdict=doc.Verdict(text=text, finding=finding, confidence=confidence),
+        verdict=doc.Verdict(
+            text=text, finding=finding, confidence="low" if doubted else confidence
+        ),
         run=run,
-        quality=caveats(job, notes, limits),
+        quality=quality,
         steps=_steps(job),
         breakdown=_breakdown(job),
         scaling=_scaling(job, serial_fraction(per_step, setting), setting, request, degree),

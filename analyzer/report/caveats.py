@@ -253,7 +253,7 @@ RULES = (
     Rule("collectives-unmatched", "warning", ("all waits between ranks",), together.unmatched),
     Rule("group-assumed", "warning", ("waits of groups that are not named",), together.assumed),
     Rule("world-size-unknown", "info", (), _world_size),
-    Rule("ranks-disagree", "error", ("all means over ranks",), together.ranks_disagree),
+    Rule("ranks-disagree", "error", ("that this is one run",), together.ranks_disagree),
     Rule("steps-differ", "warning", ("comparison of ranks step by step",), together.steps_differ),
     Rule("no-step-marks", "warning", ("time per step", "intervals"), _no_marks),
     Rule("single-step", "warning", ("intervals", "steady state"), _single_step),

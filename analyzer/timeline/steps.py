@@ -21,6 +21,8 @@ from analyzer.trace.schema import NO_ID, Int64, Kind, Trace
 
 PROFILER_STEP = r"ProfilerStep#(\d+)$"
 
+MARKS_OVERLAP_NS = 10_000
+
 RULE_DEVICE = (
     "A step lasts from the end of the last device work launched in the step before it to the end "
     "of the last device work launched in it."
@@ -128,8 +130,10 @@ def _marks(trace: Trace, pattern: str | None) -> _Marks:
     last_end = None
     for row in rows.tolist():
         numbered = number[int(host.name[row])]
-        # A nested or repeated mark is the same step seen twice.
-        if (last_end is not None and host.ts[row] < last_end) or numbered in index:
+        # A nested or repeated mark is the same step seen twice; but some exporters let every mark
+        # begin a microsecond early, so that what it holds is inside (kineto #914).
+        nested = last_end is not None and host.ts[row] < last_end - MARKS_OVERLAP_NS
+        if nested or numbered in index:
             continue
         index[len(index) if numbered is None else numbered] = None
         kept.append(row)
