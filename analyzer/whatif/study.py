@@ -113,6 +113,7 @@ class Study:
         return max(limits.noise_share, self.error or 0.0)
 
 
+NO_LENGTH = "not measurable: a step takes no time in the replay of the unchanged run"
 NO_STUDY = Study(None, None, "not measurable from shares: the run was not replayed")
 
 
@@ -141,6 +142,9 @@ class _Study:
 
     def result(self) -> Study:
         """Everything, as far as the replay is good enough."""
+        if not (self.base > 0).all():
+            # Times that were exchanged can put all work of a step before that of the one before.
+            return Study(None, None, NO_LENGTH)
         wall, classes = self._recorded()
         error = float(abs(self.base.mean() / wall - 1.0))
         class_error = worst(self.simulated, classes, CLASSES)

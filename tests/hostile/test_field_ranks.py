@@ -8,6 +8,7 @@ import pytest
 from field import BASE, Dialect, base, both, mean, report, same, text
 from make import BASE_NS, HIP, OLD, SCENE_NS
 
+from analyzer.errors import UnusableInput
 from analyzer.render import console
 from analyzer.report.document import Report
 
@@ -83,3 +84,11 @@ def test_two_cycles_of_two_ranks_are_not_four_ranks(tmp_path: Path) -> None:
     assert sorted((f.rank, f.cycle) for f in found.run.files) == [(0, 0), (0, 1), (1, 0), (1, 1)]
     assert found.steps.used == [1, 2, 3, 1, 2, 3]
     assert mean(found) == BASE
+
+
+def test_ranks_merged_into_one_file_are_refused_with_the_cause(tmp_path: Path) -> None:
+    """A5, TraceLens #202: correlations and streams of several ranks are the same numbers."""
+    merged = base(0)
+    merged.events += [e.replace("4242", "777") for e in base(1).events]
+    with pytest.raises(UnusableInput, match="it holds the operators of several processes"):
+        report(tmp_path, {"merged.json": merged})

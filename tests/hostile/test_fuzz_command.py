@@ -36,6 +36,16 @@ def test_every_command_has_both_ends(command: str, found: list[tuple[int, str, s
     assert ends == ({"0"} if command == "analyze digest" else {"0", "3"})
 
 
+# Cases that ended in a traceback once.
+FOUND = (857,)
+
+
+@pytest.mark.parametrize("number", FOUND)
+def test_what_failed_once_does_not_again(number: int, tmp_path: Path) -> None:
+    _, wrong = fuzz_command.failure(number, fuzz_command.Sound(tmp_path))
+    assert wrong == ""
+
+
 BROKEN: dict[str, Callable[..., Any]] = {}
 
 
