@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 
 import msgspec
@@ -116,3 +117,26 @@ def test_no_place_on_the_disk_stands_in_a_report(tmp_path: Path, ceiling: Run) -
     found = document.read(tmp_path / "out" / "report.json")
     names = [file.name for file in found.run.files]
     assert sorted(names) == ["*.gz", "a.json", "gone.json", "rank0.json", "rank1.txt"]
+
+
+WRONG = {
+    "speedup of nothing": ('"speedup": ', "0"),
+    "negative step": ('"step_ms": ', "-1"),
+    "no GPU": ('"n": ', "0"),
+    "beyond all floats": ('"compute": ', "1e308"),
+}
+
+
+@pytest.mark.parametrize("how", WRONG)
+def test_a_report_of_impossible_numbers_is_refused_before_it_is_drawn(
+    how: str, folder: Path, tmp_path: Path, ceiling: Run
+) -> None:
+    key, value = WRONG[how]
+    ceiling("analyze", folder, "-o", tmp_path / "report.json")
+    text = (tmp_path / "report.json").read_text()
+    spoiled = re.sub(rf"{key}[\d.e-]+", key + value, text)
+    assert spoiled != text
+    (tmp_path / "spoiled.json").write_text(spoiled)
+    ran = ceiling("render", tmp_path / "spoiled.json")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err.startswith("error: spoiled.json: not a report of this program (Expected ")
