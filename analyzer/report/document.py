@@ -363,11 +363,24 @@ def loads(text: bytes, name: str = "report.json") -> Report:
                 f"{name}: schema_version is {version!r}, this program reads {SCHEMA_VERSION}",
                 "make the report again with this version, or use the version that wrote it",
             )
-        return msgspec.json.decode(text, type=Report)
+        report = msgspec.json.decode(text, type=Report)
+        _require_possible(report.scaling)
+        return report
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UnusableInput(
             f"{name}: not a report of this program ({error})", "give a report.json or traces"
         ) from error
+
+
+def _require_possible(facts: Scaling) -> None:
+    """ValidationError for a share above 1 or a ceiling below 1: curves are drawn by them."""
+    slack = 1e-9
+    for share in (facts.f, facts.s):
+        if any(x is not None and x > 1 + slack for x in (share.value, share.lo, share.hi)):
+            raise msgspec.ValidationError("a share above 1 - at `$.scaling`")
+    for ceiling in (facts.ceiling_today, facts.ceiling_one_gpu):
+        if any(x is not None and x < 1 - slack for x in (ceiling.value, ceiling.lo, ceiling.hi)):
+            raise msgspec.ValidationError("a ceiling below 1 - at `$.scaling`")
 
 
 def read(path: Path) -> Report:

@@ -37,7 +37,7 @@ def test_every_command_has_both_ends(command: str, found: list[tuple[int, str, s
 
 
 # Cases that ended in a traceback once.
-FOUND = (857, 2323, 3282, 4010)
+FOUND = (857, 2323, 3282, 3548, 4010, 4843)
 
 
 @pytest.mark.parametrize("number", FOUND)
