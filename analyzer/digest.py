@@ -17,8 +17,10 @@ from analyzer.classify.breakdown import Breakdown, classify
 from analyzer.classify.classes import CLASSES, COMM_UNSPLIT
 from analyzer.classify.coverage import coverage
 from analyzer.classify.evidence import Evidence, gather
+from analyzer.classify.idle import CAUSES
 from analyzer.classify.kernels import KernelRules, is_kernel_launch
 from analyzer.classify.program import Program, program
+from analyzer.classify.saved import why_impossible
 from analyzer.classify.tables import CauseRecord, CollectiveRecord, KernelRecord
 from analyzer.config import Settings
 from analyzer.errors import UnusableInput
@@ -231,11 +233,37 @@ def load(path: Path) -> RankDigest:
                 f"{path.name}: digest version {version}, this program reads {DIGEST_VERSION}",
                 "make the digest again with this version",
             )
-        return msgspec.msgpack.decode(packed, type=RankDigest)
+        rank = msgspec.msgpack.decode(packed, type=RankDigest)
+        if why := _why_impossible(rank):
+            raise msgspec.ValidationError(why)
+        return rank
     except (msgspec.MsgspecError, RecursionError) as error:
         raise UnusableInput(
             f"{path.name}: not a digest of this program ({error})", MADE_WITH
         ) from error
+
+
+def _why_impossible(rank: RankDigest) -> str:
+    """What contradicts itself in a digest, which anybody may have made; "" where nothing does."""
+    index = [step.index for step in rank.steps]
+    if len(set(index)) < len(index):
+        return "a step is in it twice"
+    windows: list[StepRecord | DeviceSpan] = [*rank.steps, rank.span]
+    for window in windows:
+        if set(window.ns) != set(CLASSES) or min(*window.ns.values(), window.hidden_ns) < 0:
+            return "the classes of a step are not those of this program, or are below zero"
+        if sum(window.ns.values()) != window.end - window.start:
+            return "the classes of a step do not sum to its time"
+    used = {step.index for step in rank.used}
+    if any(record.step not in {None, *used} for record in rank.collectives):
+        return "a collective is in a step that is not used"
+    if any(record.end < record.start for record in rank.collectives):
+        return "a collective ends before it starts"
+    if {cause.cause for cause in rank.causes} - set(CAUSES):
+        return "a cause of idle time is not one of this program"
+    if rank.strip is not None and set(rank.strip.classes) - set(CLASSES):
+        return "a class of the strip is not one of this program"
+    return "" if rank.program is None else why_impossible(rank.program)
 
 
 class _Versioned(msgspec.Struct):

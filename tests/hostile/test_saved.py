@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import re
+import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,6 +15,7 @@ from conftest import Run
 from damage import text_of
 from runs import write_run
 
+from analyzer.classify import program
 from analyzer.config import Settings
 from analyzer.digest import digest, load, packed
 from analyzer.errors import UnusableInput
@@ -140,3 +144,66 @@ def test_a_report_of_impossible_numbers_is_refused_before_it_is_drawn(
     ran = ceiling("render", tmp_path / "spoiled.json")
     assert (ran.code, ran.out) == (3, "")
     assert ran.err.startswith("error: spoiled.json: not a report of this program (Expected ")
+
+
+def endless(columns: dict[str, bytes]) -> None:
+    columns["ts"] = zlib.compress(b"\0" * 8_000_000, 1)
+
+
+def shorter(columns: dict[str, bytes]) -> None:
+    columns["ts"] = zlib.compress(b"\0" * 8, 1)
+
+
+def beyond(columns: dict[str, bytes]) -> None:
+    columns["name"] = columns["ts"]
+
+
+def no_archive(columns: dict[str, bytes]) -> None:
+    columns["ts"] = b"x" * 9
+
+
+COLUMNS: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
+    "without end": (endless, "the program cannot be unpacked: a column is cut off or too long"),
+    "of another length": (shorter, "columns of the program differ in length"),
+    "beyond the table": (beyond, "rows of the program point beyond it"),
+    "not packed": (no_archive, "the program cannot be unpacked: "),
+}
+
+
+@pytest.mark.parametrize("how", COLUMNS)
+def test_a_digest_with_an_impossible_column_is_refused(
+    how: str, tmp_path: Path, saved: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "LONGEST_COLUMN", 1_000_000)
+    spoil, why = COLUMNS[how]
+    made = msgspec.msgpack.decode(saved)
+    spoil(made["program"]["work"])
+    data = gzip.compress(msgspec.msgpack.encode(made), mtime=0)
+    assert refused(tmp_path / "bad.digest", data).startswith(
+        f"bad.digest: not a digest of this program ({why}"
+    )
+
+
+CONTRADICTIONS: dict[str, tuple[Callable[[Any], object], str]] = {
+    "step twice": (lambda d: d["steps"].append(d["steps"][0]), "a step is in it twice"),
+    "other classes": (lambda d: d["span"]["ns"].pop("compute"), "the classes of a step are not"),
+    "negative time": (lambda d: d["span"]["ns"].update(copy=-1), "the classes of a step are not"),
+    "other sum": (lambda d: d["span"]["ns"].update(copy=1), "the classes of a step do not sum"),
+    "other step": (lambda d: d["collectives"][0].update(step=99), "a collective is in a step"),
+    "backwards": (lambda d: d["collectives"][0].update(end=0), "a collective ends before"),
+    "other cause": (lambda d: d["causes"][0].update(cause="?"), "a cause of idle time is not"),
+    "other strip": (lambda d: d["strip"].update(classes=["?"]), "a class of the strip is not"),
+}
+
+
+@pytest.mark.parametrize("how", CONTRADICTIONS)
+def test_a_digest_that_contradicts_itself_is_refused(
+    how: str, tmp_path: Path, saved: bytes
+) -> None:
+    spoil, why = CONTRADICTIONS[how]
+    made = msgspec.msgpack.decode(saved)
+    spoil(made)
+    data = gzip.compress(msgspec.msgpack.encode(made), mtime=0)
+    assert refused(tmp_path / "bad.digest", data).startswith(
+        f"bad.digest: not a digest of this program ({why}"
+    )
