@@ -18,8 +18,9 @@ from analyzer.fleet import Progress
 from analyzer.ranks.member import Member
 from analyzer.ranks.pool import Job, pool
 from analyzer.report.build import Request, build, label_of
+from analyzer.report.caveats import Note
 from analyzer.report.document import InputFile, Report
-from analyzer.trace.assign import ORDER, Assignment, FileInfo, assign_ranks, separate_runs
+from analyzer.trace.assign import OPTION, ORDER, Assignment, FileInfo, assign_ranks, separate_runs
 from analyzer.trace.discover import Found, find
 from analyzer.trace.refusals import require_sound
 
@@ -38,7 +39,7 @@ class Loaded:
 
     job: Job
     files: list[InputFile]
-    notes: list[str]
+    notes: list[Note]
     label: str
 
 
@@ -131,20 +132,34 @@ def load(
     return Loaded(
         job=pool(members, settings.thresholds),
         files=files + digested.unusable,
-        notes=_guessed(assignments),
+        notes=[*_guessed(assignments), *_disputed(assignments)],
         label=label_of(list(digested.digests)),
     )
 
 
-def _guessed(assignments: Sequence[Assignment]) -> list[str]:
+def _disputed(assignments: Sequence[Assignment]) -> list[Note]:
+    """The remark on files whose name and content say different ranks."""
+    disputed = [a for a in assignments if a.note and a.rule != OPTION]
+    if not disputed:
+        return []
+    first = disputed[0]
+    text = (
+        f"{len(disputed)} file(s) say two ranks: {first.path.name} is taken for rank {first.rank} "
+        f"by {first.rule}, but {first.note}."
+    )
+    return [Note("rank-disputed", text)]
+
+
+def _guessed(assignments: Sequence[Assignment]) -> list[Note]:
     """The remark on files that do not say which of several ranks they are."""
     guessed = [a.path.name for a in assignments if a.rule == ORDER]
     if not guessed or len({a.rank for a in assignments}) == 1:
         return []
-    return [
+    text = (
         f"{len(guessed)} file(s) do not say their rank ({listed(guessed, 3)}): they are "
         "numbered in the order of their names."
-    ]
+    )
+    return [Note("rank-by-order", text)]
 
 
 def _useless(digest: RankDigest) -> str:

@@ -227,8 +227,8 @@ def digest(
     if len(targets) < len(digested.digests):
         raise UsageError("two of the traces have the same name", "digest one folder at a time")
     files.check(list(targets), force=force)
-    for target, path in targets.items():
-        files.write(target, packed(digested.digests[path]))
+    files.write({target: packed(digested.digests[path]) for target, path in targets.items()})
+    for target in targets:
         click.echo(str(target))
 
 

@@ -7,7 +7,6 @@ unless the field says otherwise. Saved as MessagePack with a version, data only.
 from __future__ import annotations
 
 import gzip
-import zlib
 from pathlib import Path
 
 import msgspec
@@ -16,10 +15,13 @@ import numpy as np
 from analyzer.classify import tables
 from analyzer.classify.breakdown import Breakdown, classify
 from analyzer.classify.classes import CLASSES, COMM_UNSPLIT
+from analyzer.classify.coverage import coverage
 from analyzer.classify.evidence import Evidence, gather
+from analyzer.classify.idle import CAUSES
 from analyzer.classify.kernels import KernelRules, is_kernel_launch
 from analyzer.classify.program import program
 from analyzer.classify.replayable import Program
+from analyzer.classify.saved import why_impossible
 from analyzer.classify.tables import CauseRecord, CollectiveRecord, KernelRecord
 from analyzer.config import Settings
 from analyzer.errors import UnusableInput
@@ -29,10 +31,13 @@ from analyzer.timeline.intervals import Intervals
 from analyzer.timeline.sampling import carried
 from analyzer.timeline.steps import Steps
 from analyzer.trace import kineto
+from analyzer.trace.inflate import Text
+from analyzer.trace.overruns import clamped
 from analyzer.trace.schema import Kind, Trace, TraceMeta
 
-DIGEST_VERSION = 2
+DIGEST_VERSION = 3
 STRIP_BINS = 96
+MADE_WITH = "make it with: ceiling digest TRACE -o DIR"
 
 
 class StepRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,12 +104,14 @@ def digest(path: Path, settings: Settings) -> RankDigest:
 def reduce(trace: Trace, settings: Settings) -> RankDigest:
     """The digest of a trace that was read."""
     _require_work(trace)
+    trace = clamped(trace)
     limits = settings.thresholds
     launches = launching.link(trace)
     steps = stepping.find(trace, launches, settings.step_pattern, limits)
     rules = KernelRules(settings.kernels)
     start, end = _extent(trace, steps)
-    found = classify(trace, launches, rules, start, end, limits)
+    covered = coverage(trace, launches, steps)
+    found = classify(trace, launches, rules, start, end, limits, lost=covered.lost)
     used = steps.windows
     linked = float(launches.linked.mean()) if len(trace.device) else None
     return RankDigest(
@@ -120,7 +127,7 @@ def reduce(trace: Trace, settings: Settings) -> RankDigest:
         collectives=tables.collectives(trace, found, rules, steps),
         exposed_comm=_pairs(found.classes[COMM_UNSPLIT]),
         strip=_strip(steps, found),
-        evidence=gather(trace, launches, found, rules, used, limits),
+        evidence=gather(trace, launches, found, rules, used, covered, limits),
         unlinked_share=None if linked is None else 1.0 - linked,
         program=program(trace, launches, found, steps),
     )
@@ -215,21 +222,49 @@ def save(rank: RankDigest, path: Path) -> None:
 
 
 def load(path: Path) -> RankDigest:
-    """The digest in `path`; UnusableInput when it is none or of another version."""
+    """The digest in `path`; UnusableInput when it is none, damaged, or of another version."""
+    text = Text(path)
     try:
-        packed = gzip.decompress(path.read_bytes())
+        packed = b"".join(text)
+        if text.cut or text.damage:
+            raise msgspec.DecodeError(text.damage or "the archive is cut off")
         version = msgspec.msgpack.decode(packed, type=_Versioned).version
         if version != DIGEST_VERSION:
             raise UnusableInput(
                 f"{path.name}: digest version {version}, this program reads {DIGEST_VERSION}",
                 "make the digest again with this version",
             )
-        return msgspec.msgpack.decode(packed, type=RankDigest)
-    except (OSError, EOFError, zlib.error, msgspec.MsgspecError) as error:
+        rank = msgspec.msgpack.decode(packed, type=RankDigest)
+        if why := _why_impossible(rank):
+            raise msgspec.ValidationError(why)
+        return rank
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise UnusableInput(
-            f"{path.name}: not a digest of this program ({error})",
-            "make it with: ceiling digest TRACE -o DIR",
+            f"{path.name}: not a digest of this program ({error})", MADE_WITH
         ) from error
+
+
+def _why_impossible(rank: RankDigest) -> str:
+    """What contradicts itself in a digest, which anybody may have made; "" where nothing does."""
+    index = [step.index for step in rank.steps]
+    if len(set(index)) < len(index):
+        return "a step is in it twice"
+    windows: list[StepRecord | DeviceSpan] = [*rank.steps, rank.span]
+    for window in windows:
+        if set(window.ns) != set(CLASSES) or min(*window.ns.values(), window.hidden_ns) < 0:
+            return "the classes of a step are not those of this program, or are below zero"
+        if sum(window.ns.values()) != window.end - window.start:
+            return "the classes of a step do not sum to its time"
+    used = {step.index for step in rank.used}
+    if any(record.step not in {None, *used} for record in rank.collectives):
+        return "a collective is in a step that is not used"
+    if any(record.end < record.start for record in rank.collectives):
+        return "a collective ends before it starts"
+    if {cause.cause for cause in rank.causes} - set(CAUSES):
+        return "a cause of idle time is not one of this program"
+    if rank.strip is not None and set(rank.strip.classes) - set(CLASSES):
+        return "a class of the strip is not one of this program"
+    return "" if rank.program is None else why_impossible(rank.program)
 
 
 class _Versioned(msgspec.Struct):

@@ -7,8 +7,17 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    as_completed,
+)
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,9 +62,7 @@ def digest_all(
             outcomes.append(outcome(path, settings))
             progress(path)
         return outcomes
-    # Fresh interpreters: forking a process that has threads (a progress bar) can deadlock.
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        return _mapped(pool, paths, settings, progress)
+    return _pooled(jobs, paths, settings, progress)
 
 
 def outcome(path: Path, settings: Settings) -> Outcome:
@@ -71,18 +78,95 @@ def _worthwhile(paths: Sequence[Path]) -> int:
     return (os.cpu_count() or 1) if size > WORTH_A_PROCESS_BYTES else 1
 
 
+def _pooled(
+    jobs: int, paths: Sequence[Path], settings: Settings, progress: Progress
+) -> list[Outcome]:
+    """Over processes of this machine; where one is killed the files in hand are read again."""
+    done: dict[Path, Outcome] = {}
+    try:
+        with _processes(jobs) as pool:
+            with _deaf():
+                futures = _submitted(pool, paths, settings)
+            _collect(futures, progress, done)
+    except BrokenExecutor:
+        # Which of them it read cannot be told: all that are not done break together.
+        for path in paths:
+            if path not in done:
+                done[path] = _alone(path, settings)
+                progress(path)
+    return [done[path] for path in paths]
+
+
+def _alone(path: Path, settings: Settings) -> Outcome:
+    """The outcome of a file in a process of its own; why there is none when that is killed too."""
+    try:
+        with _processes(1) as pool:
+            with _deaf():
+                future = pool.submit(outcome, path, settings)
+            return future.result()
+    except BrokenExecutor:
+        size = f" ({path.stat().st_size:,} bytes)" if path.exists() else ""
+        return Outcome(
+            path,
+            None,
+            f"{path.name}{size}: the process that read it was killed, most likely for lack of "
+            "memory, and again when it was read alone",
+            "digest this rank on a machine with more memory, or record fewer steps",
+        )
+
+
+@contextmanager
+def _processes(jobs: int) -> Iterator[Executor]:
+    """A pool whose processes an interrupt of this one ends at once, without a word of theirs."""
+    others = set(multiprocessing.active_children())
+    # Fresh interpreters: forking a process that has threads (a progress bar) can deadlock.
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        try:
+            yield pool
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in set(multiprocessing.active_children()) - others:
+                process.terminate()
+            raise
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Processes started meanwhile ignore the interrupt that a terminal sends to all of them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _submitted(
+    executor: Executor, paths: Sequence[Path], settings: Settings
+) -> dict[Future[Outcome], Path]:
+    return {executor.submit(outcome, path, settings): path for path in paths}
+
+
+def _collect(
+    futures: Mapping[Future[Outcome], Path], progress: Progress, done: dict[Path, Outcome]
+) -> None:
+    """Adds the outcomes as they come; BrokenExecutor when a process was killed."""
+    for future in as_completed(futures):
+        path = futures[future]
+        done[path] = future.result()
+        progress(path)
+
+
 def _mapped(
     executor: Executor, paths: Sequence[Path], settings: Settings, progress: Progress
 ) -> list[Outcome]:
+    """Over the caller's executor, which is not ours to start again."""
     done: dict[Path, Outcome] = {}
     try:
-        futures = {executor.submit(outcome, path, settings): path for path in paths}
-        for future in as_completed(futures):
-            path = futures[future]
-            done[path] = future.result()
-            progress(path)
+        _collect(_submitted(executor, paths, settings), progress, done)
     except BrokenExecutor as error:
-        # Which file it was cannot be told: all that are not done break together.
         waiting = [path.name for path in paths if path not in done]
         raise AnalyzerError(
             f"a process that read {' or '.join(waiting[:3])} was killed (out of memory?)",

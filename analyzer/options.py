@@ -144,10 +144,10 @@ class Target:
 
     def paint(self, report: Report, terminal: Terminal) -> None:
         """Writes the files, then prints."""
-        sizes = {
-            path: files.write(path, files.encoded(files.FORMATS[name][1](report)))
-            for path, name in self.files.items()
+        painted = {
+            path: files.encoded(files.FORMATS[name][1](report)) for path, name in self.files.items()
         }
+        files.write(painted)
         if self.stdout != "text":
             # Bytes: a document is UTF-8 whatever the terminal's encoding.
             click.echo(files.encoded(files.FORMATS[self.stdout][1](report)), nl=False)
@@ -159,8 +159,8 @@ class Target:
                 nl=False,
                 color=terminal.color,
             )
-        for path, size in sizes.items():
-            terminal.say(f"wrote {path} ({data_size(size)})")
+        for path, data in painted.items():
+            terminal.say(f"wrote {path} ({data_size(len(data))})")
         pages = [path for path, name in self.files.items() if name == "html"]
         if self.open_page and pages:
             webbrowser.open(pages[0].absolute().as_uri())

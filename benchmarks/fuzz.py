@@ -44,8 +44,8 @@ LARGEST_BYTES = 2 << 30
 STEP_TIME_WITHIN = 0.01
 
 # The caveats that name damage. A file that had to be left out is told as a rank that is missing.
-DAMAGE = frozenset({"truncated", "malformed-events", "untimed-events", "negative-durations",
-                    "unknown-categories", "ranks-missing"})  # fmt: skip
+DAMAGE = frozenset({"truncated", "malformed-events", "damaged-file", "untimed-events",
+                    "negative-durations", "unknown-categories", "ranks-missing"})  # fmt: skip
 
 _TOKENS = (b'"', b"{", b"}", b"[", b"]", b",", b"\\", b":", b"\0", b"\xff", b"NaN", b"-", b"1e999",
            b'{"ph": "X"}', b'"traceEvents": [', b"\n", b"9" * 40, b"[" * 5000)  # fmt: skip
@@ -201,19 +201,22 @@ def must_be_told(name: str, data: bytes) -> bool:
     """Whether it can be seen that the file is damaged: a plain one that is valid JSON is not."""
     if name.endswith(".json"):
         try:
-            json.loads(data.decode(), parse_constant=_refuse)
+            json.loads(data.decode(), parse_constant=refuse)
         except (ValueError, RecursionError):
             return True
         return False
     return True
 
 
-def _refuse(constant: str) -> Any:
+def refuse(constant: str) -> Any:
+    """ValueError: JSON knows no such number."""
     raise ValueError(constant)
 
 
 @contextmanager
-def _limited(seconds: float) -> Iterator[None]:
+def limited(seconds: float) -> Iterator[None]:
+    """TimeoutError in what takes longer."""
+
     def late(signal_number: int, frame: FrameType | None) -> None:
         raise TimeoutError(f"took more than {seconds:g} s")
 
@@ -238,7 +241,7 @@ def outcome(number: int, folder: Path, sound: Report) -> Outcome:
     path = folder / name
     path.write_bytes(data)
     try:
-        with _limited(SECONDS):
+        with limited(SECONDS):
             found = analysed(folder)
     except api.AnalyzerError:
         return Outcome(number, f"{what}: refused", "")

@@ -45,9 +45,19 @@ class Breakdown:
 
 
 def classify(
-    trace: Trace, launches: Launches, rules: KernelRules, start: int, end: int, limits: Thresholds
+    trace: Trace,
+    launches: Launches,
+    rules: KernelRules,
+    start: int,
+    end: int,
+    limits: Thresholds,
+    *,
+    lost: bool = False,
 ) -> Breakdown:
-    """The breakdown of [start, end); on the host timeline when no device work was recorded."""
+    """The breakdown of [start, end); on the host timeline when no device work was recorded.
+
+    `lost`: so much work was not that idle time has no cause.
+    """
     if not len(trace.device):
         return _host_breakdown(trace, start, end)
     host = idle.host_activity(trace, launches, limits)
@@ -55,7 +65,7 @@ def classify(
     batch = _batch_copies(trace, launches, activity, host.loader)
     found, hidden, busy = _device_classes(trace, activity, batch)
     span = Intervals(np.array([start], np.int64), np.array([end], np.int64))
-    reasons = idle.causes(trace, launches, span - busy, host, limits)
+    reasons = idle.causes(trace, launches, span - busy, host, limits, lost=lost)
     for cause, times in reasons.items():
         found[idle.CAUSES[cause].time_class] |= times
     inside = {c: times & span for c, times in found.items()}

@@ -7,6 +7,7 @@ import numpy as np
 
 from analyzer.classify import classes, kernels
 from analyzer.classify.breakdown import Breakdown
+from analyzer.classify.coverage import Coverage
 from analyzer.classify.kernels import Activity, KernelRules
 from analyzer.classify.tables import MOST_OPS, largest
 from analyzer.config import Thresholds
@@ -53,17 +54,16 @@ class KernelFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LaunchFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """Launch calls that led to device work, and all graph launches; `late_idle_ns` is idle time in
-    which nothing was queued. `interval_ns` is the median between calls.
+    """Launch calls that led to device work; `late_idle_ns` is idle time in which nothing was
+    queued. `interval_ns` is the median between calls.
     """
 
     calls: int
     interval_ns: int | None
-    graph_calls: int
-    graph_calls_recorded: int
     idle_ns: int
     late_idle_ns: int
     starts_before_launch: int
+    coverage: Coverage
 
 
 class CopyFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,10 +74,14 @@ class CopyFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """Gloo collectives on the host, blocking calls by name, and the profiler's own work."""
+    """Gloo collectives on the host, blocking calls by name, and the profiler's own work.
+
+    `collective_calls` are all host records of collectives, whether or not the device shows them.
+    """
 
     gloo_ns: int
     gloo: list[Named]
+    collective_calls: int
     blocking: list[Named]
     profiler_ns: int
 
@@ -98,13 +102,14 @@ def gather(
     found: Breakdown,
     rules: KernelRules,
     used: Used,
+    covered: Coverage,
     limits: Thresholds,
 ) -> Evidence:
     """The single facts of one rank."""
     return Evidence(
         loader=_loader(trace, used),
         kernels=_kernels(trace, found, rules, used, limits),
-        launches=_launches(trace, launches, found, used),
+        launches=_launches(trace, launches, found, used, covered),
         copies=_copies(trace, found, used),
         host=_host(trace, launches, used),
     )
@@ -159,25 +164,23 @@ def _occupancy(percent: Int8, dur: Int64) -> float | None:
 MEMORY_KINDS = ("memory", "elementwise", "reduction", "normalization", "optimizer", "embedding")
 
 
-def _launches(trace: Trace, launches: Launches, found: Breakdown, used: Used) -> LaunchFacts:
+def _launches(
+    trace: Trace, launches: Launches, found: Breakdown, used: Used, covered: Coverage
+) -> LaunchFacts:
     host, device = trace.host, trace.device
     mine = launches.linked & (used.step(device.ts) != NO_ID)
     called = np.zeros(len(host), np.bool_)
     called[launches.row[mine]] = True
     calls = np.flatnonzero(called)
     interval = np.diff(host.ts[calls])
-    led_to_work = np.zeros(len(host), np.bool_)
-    led_to_work[launches.row[launches.linked]] = True
-    graph = trace.host_named(kernels.is_graph_launch, Kind.RUNTIME)
     late = joined([found.causes[c] for c in _EMPTY_QUEUE if c in found.causes])
     return LaunchFacts(
         calls=len(calls),
         interval_ns=int(np.median(interval)) if len(interval) else None,
-        graph_calls=len(graph),
-        graph_calls_recorded=int(led_to_work[graph].sum()),
         idle_ns=(joined(list(found.causes.values())) & used.time).total,
         late_idle_ns=(late & used.time).total,
         starts_before_launch=int((device.ts[mine] < launches.start[mine]).sum()),
+        coverage=covered,
     )
 
 
@@ -210,6 +213,7 @@ def _host(trace: Trace, launches: Launches, used: Used) -> HostFacts:
     return HostFacts(
         gloo_ns=(union(host.ts[gloo], host.end[gloo]) & used.time).total,
         gloo=_largest(trace, host.name[gloo], inside(gloo)),
+        collective_calls=len(trace.host_named(kernels.is_collective_op, Kind.OP, Kind.ANNOTATION)),
         blocking=_largest(trace, host.name[blocking], inside(blocking)),
         profiler_ns=(union(host.ts[profiler], host.end[profiler]) & used.time).total,
     )

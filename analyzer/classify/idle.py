@@ -48,6 +48,9 @@ CAUSES: dict[str, Cause] = {
     "held_unknown": Cause(classes.UNEXPLAINED, "launched work did not start on an idle device"),
     "host_unknown": Cause(classes.UNEXPLAINED, "the host left no record of what it was doing"),
     "unlinked": Cause(classes.UNEXPLAINED, "the work that ended the gap has no launch record"),
+    "not_recorded": Cause(
+        classes.UNEXPLAINED, "launched work was not recorded: the device may have been busy"
+    ),
 }
 
 
@@ -88,10 +91,18 @@ def gaps(trace: Trace, idle: Intervals) -> Gaps:
 
 
 def causes(
-    trace: Trace, launches: Launches, idle: Intervals, host: HostActivity, limits: Thresholds
+    trace: Trace,
+    launches: Launches,
+    idle: Intervals,
+    host: HostActivity,
+    limits: Thresholds,
+    *,
+    lost: bool = False,
 ) -> dict[str, Intervals]:
-    """Disjoint sets, one per cause, that together are `idle`."""
+    """Disjoint sets, one per cause, that together are `idle`; `lost`: it may be busy time."""
     found = dict.fromkeys(CAUSES, EMPTY)
+    if lost:
+        return found | {"not_recorded": idle}
     gap = gaps(trace, idle)
     linked = (gap.row >= 0) & launches.linked[gap.row]
     start, end, row = gap.start[linked], gap.end[linked], gap.row[linked]

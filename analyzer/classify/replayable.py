@@ -20,6 +20,10 @@ WHOLE_DEVICE = -2
 BATCH = 5
 
 
+# Bytes of a column of 64 Mi rows, more than a trace of 10 GB has.
+LONGEST_COLUMN = 8 << 26
+
+
 class Call(IntEnum):
     """What a point of the host's chain is."""
 
@@ -96,9 +100,18 @@ def packed(table: Work | Host) -> dict[str, bytes]:
     return packed
 
 
+def _inflated(data: bytes) -> bytes:
+    """A column's bytes; ValueError for one that is cut off or longer than any that was written."""
+    inflater = zlib.decompressobj()
+    plain = inflater.decompress(data, LONGEST_COLUMN)
+    if not inflater.eof:
+        raise ValueError("a column is cut off or too long")
+    return plain
+
+
 def _unpacked(table: type[Any], packed: dict[str, bytes]) -> Any:
     columns = {}
     for name, data in packed.items():
-        planes = np.frombuffer(zlib.decompress(data), np.uint8).reshape(8, -1)
+        planes = np.frombuffer(_inflated(data), np.uint8).reshape(8, -1)
         columns[name] = np.cumsum(np.ascontiguousarray(planes.T).view(np.int64)[:, 0])
     return table(**columns)

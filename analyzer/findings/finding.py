@@ -12,6 +12,7 @@ from analyzer.classify.classes import CLASSES, UNEXPLAINED
 from analyzer.classify.evidence import Evidence, Named
 from analyzer.config import Thresholds
 from analyzer.ranks.pool import Job, KernelMean
+from analyzer.ranks.unknown import work_lost
 from analyzer.whatif.study import NO_STUDY, Study
 
 MOST_PLACES = 5
@@ -113,10 +114,9 @@ class View:
         return "kernel" if self.on_device else "operator"
 
     @property
-    def graphs_lost(self) -> bool:
-        """Whether most graph launches lack their work: what looks idle then may be busy."""
-        calls = self.job.total(lambda e: e.launches.graph_calls)
-        return 2 * self.job.total(lambda e: e.launches.graph_calls_recorded) < calls
+    def work_lost(self) -> bool:
+        """Whether launches of a rank lack their work: what looks idle then may be busy."""
+        return work_lost(self.job)
 
     def ms(self, ns: float) -> str:
         """Milliseconds with the decimals that give the step three significant digits or more."""
@@ -177,7 +177,7 @@ class View:
         common = (
             len(self.job.steps) == 1,
             len(self.job.ranks) < self.job.size,
-            self.graphs_lost,
+            self.work_lost,
             unexplained >= self.limits.unexplained_share,
         )
         return ("high", "medium", "low")[min(2, sum((*doubts, *common)))]

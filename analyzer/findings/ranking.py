@@ -7,7 +7,7 @@ that time went, not what a fix will give.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from analyzer.classify.classes import COMPUTE, UNEXPLAINED
@@ -17,6 +17,7 @@ from analyzer.findings.detectors import CATALOGUE
 from analyzer.findings.finding import Finding, Passed, View, multiple, percent, sentences
 from analyzer.findings.working import work_kinds
 from analyzer.ranks.pool import Job
+from analyzer.ranks.unknown import work_lost
 from analyzer.scaling.serial import Remaining, Setting, fixed
 from analyzer.whatif.study import Gain, Study, faster
 
@@ -77,7 +78,11 @@ def rank(
     Gains alike go by share, ties by the catalogue. Being bound by computing is told only where
     nothing else is.
     """
-    found = [_ranked(f, job, setting, limits, study) for f in outcomes if isinstance(f, Finding)]
+    told_of = [f for f in outcomes if isinstance(f, Finding)]
+    if work_lost(job):
+        # What a fix saves at most cannot be told where the device may have worked all the time.
+        told_of = [replace(f, saved_ns=None, removes={}) for f in told_of]
+    found = [_ranked(f, job, setting, limits, study) for f in told_of]
     told = [
         row
         for row in found
@@ -192,6 +197,7 @@ _EXPLAIN = {
     "host_unknown": "Only operators and launches are read: Python code between them is not seen.",
     "held_unknown": "Another process on the same GPU may have held it.",
     "unlinked": "Launches are recorded with ProfilerActivity.CPU only.",
+    "not_recorded": "Nothing can be concluded from it: record fewer steps, or once without graphs.",
 }
 
 

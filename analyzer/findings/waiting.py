@@ -156,13 +156,16 @@ def kernel_launch(view: View) -> Outcome:
 
 
 def _idle_has_causes(view: View) -> bool:
-    """Whether waiting can be told: on the device only a gap whose work has a launch has a cause."""
-    return not view.on_device or view.job.total(lambda e: e.launches.calls) > 0
+    """Whether waiting can be told: on the device only a gap whose work has a launch has a cause,
+    and none where work was not recorded.
+    """
+    linked = view.job.total(lambda e: e.launches.calls) > 0
+    return not view.on_device or (linked and not view.work_lost)
 
 
 def _launches_known(view: View) -> bool:
     """Whether idle time can be held against launches."""
-    return view.on_device and _idle_has_causes(view) and not view.graphs_lost
+    return view.on_device and _idle_has_causes(view)
 
 
 def _empty_queue(view: View) -> float:
@@ -173,7 +176,7 @@ def _empty_queue(view: View) -> float:
 
 def _launch_less(view: View) -> str:
     """Ways to launch less; capturing graphs is no news to a job that launches them."""
-    graphs = view.job.any(lambda e: e.launches.graph_calls)
+    graphs = view.job.any(lambda e: e.launches.coverage.graph_calls)
     capture = "" if graphs else ' (mode="reduce-overhead" also captures CUDA graphs)'
     return (
         f"Launch fewer and longer kernels: torch.compile{capture}; a larger batch per GPU; fused "

@@ -52,10 +52,11 @@ def where(report: Report) -> Markup | None:
     parts = report.breakdown
     if sum(parts.measured.values()) <= 0:
         return None
-    bars = [svg.Bar("all ranks", parts.measured, parts.hidden_comm_ms)]
+    bars = [svg.Bar("all ranks", parts.measured, parts.hidden_comm_ms or 0.0)]
     if len(parts.per_rank) > 1:
         bars += [
-            svg.Bar(words, row.measured, row.hidden_comm_ms) for words, row in picked_ranks(report)
+            svg.Bar(words, row.measured, row.hidden_comm_ms or 0.0)
+            for words, row in picked_ranks(report)
         ]
     return svg.stacked_bars(
         "where-chart",

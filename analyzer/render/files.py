@@ -1,10 +1,10 @@
-"""Which painting goes into which file, written whole or not at all."""
+"""Which painting goes into which file, all of them written whole or none at all."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from analyzer.errors import UsageError
@@ -59,19 +59,24 @@ def encoded(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def write(path: Path, data: bytes) -> int:
-    """Writes the file, replacing an old one only when all of it is on disk; its size."""
+def write(contents: Mapping[Path, bytes]) -> None:
+    """Writes the files, replacing old ones only when all of all of them is on disk."""
+    temporaries: dict[Path, str] = {}
+    current = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
+        for current, data in contents.items():
+            current.parent.mkdir(parents=True, exist_ok=True)
+            handle, temporaries[current] = tempfile.mkstemp(
+                dir=current.parent, prefix=f".{current.name}."
+            )
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        except OSError:
-            os.unlink(temporary)
-            raise
+            os.chmod(temporaries[current], 0o644)
+        for current in contents:
+            os.replace(temporaries[current], current)
+            del temporaries[current]
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror or error})") from error
-    return len(data)
+        raise UsageError(f"{current}: cannot be written ({error.strerror or error})") from error
+    finally:
+        for left in temporaries.values():
+            os.unlink(left)

@@ -129,8 +129,11 @@ def _tables(report: Report) -> dict[str, Any]:
         "classes": classes,
         "empty_classes": [form.look(name).label for name in parts.measured if name not in classes],
         "rank_rows": [
-            Row("all ranks", parts.measured, total, parts.hidden_comm_ms, total=True),
-            *(Row(words, row.measured, row.step_ms, row.hidden_comm_ms) for words, row in picked),
+            Row("all ranks", parts.measured, total, parts.hidden_comm_ms or 0.0, total=True),
+            *(
+                Row(words, row.measured, row.step_ms, row.hidden_comm_ms or 0.0)
+                for words, row in picked
+            ),
         ],
         "rows_note": " The other ranks are in the embedded report.json."
         if len(picked) < len(parts.per_rank)

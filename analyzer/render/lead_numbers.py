@@ -29,8 +29,8 @@ def numbers(report: Report) -> str:
         scale.ms(wall.mean),
         significant(facts.f.value),
         significant(facts.s.value),
-        multiple(facts.ceiling_today.value),
-        multiple(facts.ceiling_one_gpu.value),
+        multiple(facts.ceiling_today.value, sentences.no_ceiling(report)),
+        multiple(facts.ceiling_one_gpu.value, sentences.no_ceiling(report)),
         percent(facts.efficiency),
     ]
     if first is None:

@@ -97,6 +97,12 @@ def ceilings(report: Report) -> str:
     return text + "."
 
 
+def no_ceiling(report: Report) -> str:
+    """The words for a ceiling that is null: nothing bounds the run, or that cannot be told."""
+    unknown = report.scaling.f.value is None and report.scaling.mode != "weak"
+    return NOT_MEASURABLE if unknown else NOT_BOUNDED
+
+
 def headline(report: Report) -> Finding | None:
     """The finding the verdict speaks of, None when nothing stands out."""
     return next((item for item in report.findings if item.id == report.verdict.finding), None)
@@ -155,6 +161,8 @@ def where(report: Report) -> str:
 
 def hidden(parts: Breakdown, scale: StepScale) -> str:
     """What is said of communication that ran beside compute."""
+    if parts.hidden_comm_ms is None:
+        return "Whether communication runs beside compute is not measurable."
     if parts.hidden_comm_ms <= 0:
         return "No communication runs beside compute."
     time = scale.ms(parts.hidden_comm_ms)

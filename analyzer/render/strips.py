@@ -64,7 +64,7 @@ def _cells(class_id: str, values: Sequence[float], top: float, floor: float) -> 
     merged = -(-len(values) // MAX_COLUMNS)
     cells = [max(values[at : at + merged]) for at in range(0, len(values), merged)]
     wide, low = (WIDTH - _HEAT_LABEL - _HEAT_NOTE) / len(cells), min(values)
-    span = max(max(values) - low, floor)
+    span = max(max(values) - low, floor) or 1.0
     # cells meet on whole pixels, or seams would show between them
     edges = [round(_HEAT_LABEL + at * wide) for at in range(len(cells) + 1)]
     gap = 2 if len(cells) <= MOST_LABELS else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from analyzer import __version__
-from analyzer.classify.classes import CLASSES, COMM_WAIT, GROUPS
+from analyzer.classify.classes import CLASSES, COMM_UNSPLIT, COMM_WAIT, GROUPS
 from analyzer.classify.idle import CAUSES
 from analyzer.config import Settings
 from analyzer.findings import detectors, ranking
@@ -22,10 +23,12 @@ from analyzer.ranks import parallelism
 from analyzer.ranks.dimensions import TENSOR
 from analyzer.ranks.parallelism import Degree, Group
 from analyzer.ranks.pool import Job
+from analyzer.ranks.unknown import unknown, work_lost
 from analyzer.report import document as doc
 from analyzer.report import together, whatifs
-from analyzer.report.caveats import caveats
+from analyzer.report.caveats import Note, caveats
 from analyzer.report.shares import NOTHING_LEFT
+from analyzer.report.unmeasured import no_scaling, reasons
 from analyzer.scaling.predict import OVERHEAD_GROWTH, Limit, held, predict
 from analyzer.scaling.serial import (
     NOT_BOUNDED,
@@ -65,7 +68,7 @@ class Request:
 def build(
     job: Job,
     files: Sequence[doc.InputFile],
-    notes: Sequence[str],
+    notes: Sequence[Note],
     request: Request,
     settings: Settings,
 ) -> doc.Report:
@@ -79,14 +82,18 @@ def build(
     replayed = study(job, limits)
     ranked = ranking.rank(detectors.detect(job, limits, replayed), job, setting, limits, replayed)
     text, finding, confidence = ranking.verdict(ranked, job, limits)
+    quality = caveats(job, notes, limits)
+    doubted = any(caveat.severity == "error" for caveat in quality)
     run = _run(job, files, request.label, parallelism.strategy(groups))
     return doc.Report(
         schema_version=doc.SCHEMA_VERSION,
         tool=doc.Tool(name="torch-ceiling", version=__version__),
         created=request.created,
-        verdict=doc.Verdict(text=text, finding=finding, confidence=confidence),
+        verdict=doc.Verdict(
+            text=text, finding=finding, confidence="low" if doubted else confidence
+        ),
         run=run,
-        quality=caveats(job, notes, limits),
+        quality=quality,
         steps=_steps(job),
         breakdown=_breakdown(job),
         scaling=_scaling(job, serial_fraction(per_step, setting), setting, request, degree),
@@ -136,8 +143,17 @@ def _run(job: Job, files: Sequence[doc.InputFile], label: str, strategy: Sequenc
             record_shapes=flag("record_shapes"),
         ),
         strategy=list(strategy),
-        files=[replace(file, name=_encodable(file.name)) for file in files],
+        files=[replace(file, name=_encodable(_local(file.name))) for file in files],
     )
+
+
+def _local(name: str) -> str:
+    """The name without where it lies: a report is passed on. In the folder given it keeps its path.
+
+    A path or address is only in it where it was given and led nowhere.
+    """
+    inside = not re.match(r"[/\\~]|\.\.[/\\]|[A-Za-z]:[/\\]|[a-z0-9+.-]+://", name)
+    return name if inside else re.split(r"[/\\]", name.rstrip("/\\"))[-1]
 
 
 def _encodable(name: str) -> str:
@@ -148,12 +164,13 @@ def _encodable(name: str) -> str:
 def _steps(job: Job) -> doc.Steps:
     used = {step.number for step in job.steps}
     dropped: dict[int, str] = {}
-    for member in job.members:
-        for step in member.digest.steps:
-            if step.dropped:
-                dropped.setdefault(step.index, step.dropped)
-            elif step.index not in used:
-                dropped.setdefault(step.index, "not recorded on every rank")
+    recorded = [step for member in job.members for step in member.digest.steps]
+    for step in recorded:
+        if step.dropped:
+            dropped.setdefault(step.index, step.dropped)
+    for step in recorded:
+        if step.index not in used:
+            dropped.setdefault(step.index, "not recorded on every rank")
     wall = job.per_step.sum(axis=1)
     mean = float(wall.mean())
     half, reason = half_width(wall / mean - 1.0)
@@ -173,27 +190,32 @@ def _steps(job: Job) -> doc.Steps:
 
 
 def _breakdown(job: Job) -> doc.Breakdown:
-    unsplit = together.unsplit(job)
+    unsplit, unmeasured = together.unsplit(job), unknown(job)
+    silent = COMM_UNSPLIT in unmeasured
+    nulls = set(unmeasured) | (set(together.SPLIT) if unsplit.all else set())
 
     def ms(values: Sequence[float], split: bool = True) -> dict[str, float | None]:
         """By class; waiting and transfer are not known where nothing was split."""
-        unknown = () if split else together.SPLIT
+        no = set(unmeasured) if split else {*unmeasured, *together.SPLIT}
         rows = zip(CLASSES, values, strict=True)
-        return {c: None if c in unknown else float(v) / NS_PER_MS for c, v in rows}
+        return {c: None if c in no else float(v) / NS_PER_MS for c, v in rows}
 
     return doc.Breakdown(
         timeline=job.timeline,
         classes=list(CLASSES),
         groups={group: list(members) for group, members in GROUPS.items()},
         mean_ms=ms([*job.mean_ns.values()], not unsplit.all),
-        group_ms={g: ns / NS_PER_MS for g, ns in job.group_ns.items()},
-        hidden_comm_ms=job.hidden_ns / NS_PER_MS,
+        group_ms={
+            g: None if nulls.issuperset(GROUPS[g]) else ns / NS_PER_MS
+            for g, ns in job.group_ns.items()
+        },
+        hidden_comm_ms=None if silent else job.hidden_ns / NS_PER_MS,
         per_rank=[
             doc.RankRow(
                 rank=rank,
                 step_ms=float(ns.sum()) / NS_PER_MS,
                 ms=ms(ns.tolist(), rank not in unsplit.ranks),
-                hidden_comm_ms=job.hidden_by_rank[rank] / NS_PER_MS,
+                hidden_comm_ms=None if silent else job.hidden_by_rank[rank] / NS_PER_MS,
             )
             for rank, ns in job.by_rank.items()
         ],
@@ -201,7 +223,7 @@ def _breakdown(job: Job) -> doc.Breakdown:
             doc.StepRow(step=step.number, ms=ms(row, step not in unsplit.steps))
             for step, row in zip(job.steps, job.per_step.tolist(), strict=True)
         ],
-        reason=unsplit.reason,
+        reason=reasons(unsplit.reason, unmeasured),
     )
 
 
@@ -218,6 +240,8 @@ def _estimate(interval: Interval) -> doc.Estimate:
 def _scaling(
     job: Job, serial: SerialFraction, setting: Setting, request: Request, degree: Degree
 ) -> doc.Scaling:
+    if work_lost(job):
+        return no_scaling(serial, request.duration_s, degree.because)
     # From today's size up: on fewer GPUs today's overhead is not what the trace says it is.
     n = degree.n
     powers = {2**k for k in range(11) if 2**k > n}

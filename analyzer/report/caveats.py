@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from analyzer.classify.kernels import Activity
 from analyzer.config import Thresholds
-from analyzer.findings.finding import View, percent
+from analyzer.findings.finding import percent
 from analyzer.ranks.pool import Job
+from analyzer.ranks.unknown import ON_THE_HOST_ONLY, no_collectives
+from analyzer.report import caveats_lost as lost
 from analyzer.report import caveats_ranks as together
 from analyzer.report import damage
 from analyzer.report.damage import ranks_text
@@ -34,15 +37,22 @@ class Rule:
     text: Callable[[Job, Thresholds], str]
 
 
-def caveats(job: Job, notes: Sequence[str], limits: Thresholds) -> list[Caveat]:
-    """All caveats, the worst first; `notes` say whose rank was guessed."""
+class Note(NamedTuple):
+    """A remark on which file is which rank: the caveat's id, rank-by-order or rank-disputed."""
+
+    id: str
+    text: str
+
+
+def caveats(job: Job, notes: Sequence[Note], limits: Thresholds) -> list[Caveat]:
+    """All caveats, the worst first; `notes` say whose rank was guessed or is disputed."""
     found = [
         Caveat(id=rule.id, severity=rule.severity, text=text, forbids=list(rule.forbids))
         for rule in RULES
         if (text := rule.text(job, limits))
     ]
     found += [
-        Caveat(id="rank-by-order", severity="warning", text=n, forbids=["which rank is which"])
+        Caveat(id=n.id, severity="warning", text=n.text, forbids=["which rank is which"])
         for n in notes
     ]
     order = ("error", "warning", "info")
@@ -143,11 +153,13 @@ def _no_device(job: Job, limits: Thresholds) -> str:
 
 
 def _no_collectives(job: Job, limits: Thresholds) -> str:
-    if job.size < 2 or job.collectives or job.group_ns["communication"]:
+    why = no_collectives(job)
+    if not why:
         return ""
+    seen = "collectives on the host only" if why == ON_THE_HOST_ONLY else "no collective"
     return (
-        f"A run of {job.size} ranks, but no collective was recorded: communication is "
-        "not measured, not zero."
+        f"A run of {job.size} ranks, but {seen} {'were' if seen.endswith('only') else 'was'} "
+        "recorded: communication on the device is not measured, not zero."
     )
 
 
@@ -189,18 +201,9 @@ def _devices(job: Job, limits: Thresholds) -> str:
 
 
 def _graphs(job: Job, limits: Thresholds) -> str:
-    if not job.any(lambda e: e.launches.graph_calls_recorded):
+    if not job.any(lambda e: e.launches.coverage.graph_calls_recorded):
         return ""
     return "Work launched as graphs has one launch for many kernels: launch times are per graph."
-
-
-def _graphs_lost(job: Job, limits: Thresholds) -> str:
-    if not View(job, limits).graphs_lost:
-        return ""
-    return (
-        "Most graph launches have no recorded work: the device was busier than shown, and "
-        "idle and launch times are not reliable."
-    )
 
 
 def _clock(job: Job, limits: Thresholds) -> str:
@@ -231,11 +234,14 @@ def _unknown(job: Job, limits: Thresholds) -> str:
 
 RULES = (
     Rule("truncated", "warning", ("last steps",), damage.truncated),
-    Rule("malformed-events", "error", ("anything about that rank",), damage.damaged),
+    Rule("damaged-file", "error", ("exact numbers of that rank",), damage.damaged),
     Rule("malformed-events", "warning", (), damage.malformed),
     Rule("untimed-events", "warning", (), damage.untimed),
     Rule("negative-durations", "info", (), damage.negative),
-    Rule("graph-under-recorded", "error", ("idle time", "launch overhead"), _graphs_lost),
+    Rule("overrunning-durations", "warning", ("length of those events",), damage.overrun),
+    Rule("graph-under-recorded", "error", lost.FORBIDDEN, lost.graphs),
+    Rule("launches-without-work", "error", lost.FORBIDDEN, lost.kernels),
+    Rule("shared-launches", "warning", ("launch overhead by kernel",), lost.shared),
     Rule("no-device-work", "warning", ("device time", "launch overhead"), _no_device),
     Rule("several-devices", "warning", ("per-device idle time",), _devices),
     Rule("ranks-missing", "warning", ("waits between ranks", "late ranks"), together.missing_ranks),
@@ -247,7 +253,7 @@ RULES = (
     Rule("collectives-unmatched", "warning", ("all waits between ranks",), together.unmatched),
     Rule("group-assumed", "warning", ("waits of groups that are not named",), together.assumed),
     Rule("world-size-unknown", "info", (), _world_size),
-    Rule("ranks-disagree", "error", ("all means over ranks",), together.ranks_disagree),
+    Rule("ranks-disagree", "error", ("that this is one run",), together.ranks_disagree),
     Rule("steps-differ", "warning", ("comparison of ranks step by step",), together.steps_differ),
     Rule("no-step-marks", "warning", ("time per step", "intervals"), _no_marks),
     Rule("single-step", "warning", ("intervals", "steady state"), _single_step),

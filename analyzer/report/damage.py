@@ -78,6 +78,16 @@ def untimed(job: Job, limits: Thresholds) -> str:
     )
 
 
+def overrun(job: Job, limits: Thresholds) -> str:
+    """Device work that would outlast its successors on a stream that runs one after the other."""
+    return _counted(
+        job,
+        lambda meta: meta.overrun,
+        "device event(s) outlast what follows on their stream, which elsewhere runs one by one",
+        "their lengths are wrong and were cut off where the next begins",
+    )
+
+
 def negative(job: Job, limits: Thresholds) -> str:
     """Events whose length is below zero, or no number."""
     return _counted(

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from analyzer.errors import UnusableInput
-from analyzer.report.part import Part
+from analyzer.report.part import Gpus, Ms, Multiple, Part, Part01
 from analyzer.report.ranks import Clock as Clock
 from analyzer.report.ranks import Collective as Collective
 from analyzer.report.ranks import LateRank as LateRank
@@ -37,10 +37,10 @@ SCHEMA_VERSION = 1
 class Estimate(Part, frozen=True, kw_only=True):
     """A value with its interval; `reason` says why a field is null (unbounded, too few steps)."""
 
-    value: float | None
-    lo: float | None = None
-    hi: float | None = None
-    envelope: tuple[float | None, float | None] | None = None
+    value: Ms | None
+    lo: Ms | None = None
+    hi: Ms | None = None
+    envelope: tuple[Ms | None, Ms | None] | None = None
     reason: str = ""
 
 
@@ -108,8 +108,8 @@ class WallTime(Part, frozen=True, kw_only=True):
     `reason` says why there is no interval.
     """
 
-    mean: float
-    median: float
+    mean: Ms
+    median: Ms
     lo: float | None
     hi: float | None
     n: int
@@ -129,9 +129,9 @@ class RankRow(Part, frozen=True, kw_only=True):
     """Mean over the used steps of one rank; `ms` sums to `step_ms`, null where not measurable."""
 
     rank: int
-    step_ms: float
-    ms: dict[str, float | None]
-    hidden_comm_ms: float
+    step_ms: Ms
+    ms: dict[str, Ms | None]
+    hidden_comm_ms: Ms | None
 
     @property
     def measured(self) -> dict[str, float]:
@@ -143,7 +143,7 @@ class StepRow(Part, frozen=True, kw_only=True):
     """Mean over the ranks of one used step; `ms` sums to its time, null where not measurable."""
 
     step: int
-    ms: dict[str, float | None]
+    ms: dict[str, Ms | None]
 
     @property
     def measured(self) -> dict[str, float]:
@@ -159,9 +159,9 @@ class Breakdown(Part, frozen=True, kw_only=True):
     timeline: str
     classes: list[str]
     groups: dict[str, list[str]]
-    mean_ms: dict[str, float | None]
-    group_ms: dict[str, float]
-    hidden_comm_ms: float
+    mean_ms: dict[str, Ms | None]
+    group_ms: dict[str, Ms | None]
+    hidden_comm_ms: Ms | None
     per_rank: list[RankRow]
     per_step: list[StepRow]
     reason: str = ""
@@ -194,12 +194,12 @@ class Prediction(Part, frozen=True, kw_only=True):
     `duration_s` is the whole run when its length was given.
     """
 
-    n: int
-    step_ms: float
-    speedup: float
-    efficiency: float
-    amdahl: float | None
-    gustafson: float | None
+    n: Gpus
+    step_ms: Ms
+    speedup: Multiple
+    efficiency: Ms
+    amdahl: Multiple | None
+    gustafson: Multiple | None
     duration_s: float | None = None
 
 
@@ -219,9 +219,9 @@ class Limit(Part, frozen=True, kw_only=True):
     ceilings where communication grows with the GPUs; `reason` says why a number is null.
     """
 
-    n: int | None
-    ceiling_today: float | None
-    ceiling_one_gpu: float | None
+    n: Gpus | None
+    ceiling_today: Multiple | None
+    ceiling_one_gpu: Multiple | None
     reason: str = ""
 
 
@@ -232,15 +232,15 @@ class Scaling(Part, frozen=True, kw_only=True):
     """
 
     mode: str
-    n: int
+    n: Gpus
     f: Estimate
     s: Estimate
     P: float | None
     ceiling_today: Estimate
     ceiling_one_gpu: Estimate
-    speedup: float | None
-    efficiency: float | None
-    gustafson: float | None
+    speedup: Multiple | None
+    efficiency: Ms | None
+    gustafson: Multiple | None
     roles: dict[str, str]
     assumptions: list[str]
     predict: list[Prediction]
@@ -257,11 +257,11 @@ class Gain(Part, frozen=True, kw_only=True):
     `reason` says why a field is null.
     """
 
-    speedup: float | None
+    speedup: Multiple | None
     lo: float | None
     hi: float | None
     basis: str
-    curve: list[tuple[float, float]] = msgspec.field(default_factory=list)
+    curve: list[tuple[Part01, Multiple]] = msgspec.field(default_factory=list)
     noise: bool = False
     reason: str = ""
 
@@ -288,7 +288,7 @@ class Finding(Part, frozen=True, kw_only=True):
     id: str
     title: str
     class_: str = msgspec.field(name="class")
-    ms: float
+    ms: Ms
     share: float
     gain: Gain
     whatif: str | None
@@ -365,11 +365,24 @@ def loads(text: bytes, name: str = "report.json") -> Report:
                 f"{name}: schema_version is {version!r}, this program reads {SCHEMA_VERSION}",
                 "make the report again with this version, or use the version that wrote it",
             )
-        return msgspec.json.decode(text, type=Report)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        report = msgspec.json.decode(text, type=Report)
+        _require_possible(report.scaling)
+        return report
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UnusableInput(
             f"{name}: not a report of this program ({error})", "give a report.json or traces"
         ) from error
+
+
+def _require_possible(facts: Scaling) -> None:
+    """ValidationError for a share above 1 or a ceiling below 1: curves are drawn by them."""
+    slack = 1e-9
+    for share in (facts.f, facts.s):
+        if any(x is not None and x > 1 + slack for x in (share.value, share.lo, share.hi)):
+            raise msgspec.ValidationError("a share above 1 - at `$.scaling`")
+    for ceiling in (facts.ceiling_today, facts.ceiling_one_gpu):
+        if any(x is not None and x < 1 - slack for x in (ceiling.value, ceiling.lo, ceiling.hi)):
+            raise msgspec.ValidationError("a ceiling below 1 - at `$.scaling`")
 
 
 def read(path: Path) -> Report:

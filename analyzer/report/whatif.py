@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from analyzer.report.part import Part
+from analyzer.report.part import Ms, Multiple, Part, Part01
 
 
 class After(Part, frozen=True, kw_only=True):
@@ -32,11 +32,11 @@ class Edit(Part, frozen=True, kw_only=True):
     """
 
     id: str
-    step_ms: float | None
-    speedup: float | None
+    step_ms: Ms | None
+    speedup: Multiple | None
     lo: float | None = None
     hi: float | None = None
-    curve: list[tuple[float, float]] = msgspec.field(default_factory=list)
+    curve: list[tuple[Part01, Multiple]] = msgspec.field(default_factory=list)
     after: After | None = None
     noise: bool = False
     reason: str = ""
@@ -48,7 +48,7 @@ class Turn(Part, frozen=True, kw_only=True):
     """
 
     edit: str
-    step_ms: float
+    step_ms: Ms
     gain_ms: float
     after: After
 

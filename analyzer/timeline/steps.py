@@ -21,6 +21,8 @@ from analyzer.trace.schema import NO_ID, Int64, Kind, Trace
 
 PROFILER_STEP = r"ProfilerStep#(\d+)$"
 
+MARKS_OVERLAP_NS = 10_000
+
 RULE_DEVICE = (
     "A step lasts from the end of the last device work launched in the step before it to the end "
     "of the last device work launched in it."
@@ -33,7 +35,8 @@ RULE_WHOLE = "No usable step marks: the whole recorded window counts as one step
 class Steps:
     """Windows [edges[i], edges[i+1]) of step `index[i]`; `dropped[i]` is "" for the used ones.
 
-    `launched` is the step each device event was launched in, NO_ID where no mark tells.
+    `launched` is the step each device event was launched in, NO_ID where no mark tells; `called`
+    is the time in which each step's calls were made: its host mark, or all without marks.
     """
 
     index: list[int]
@@ -42,6 +45,7 @@ class Steps:
     rule: str
     marked: bool
     launched: Int64
+    called: tuple[Int64, Int64]
 
     @property
     def used(self) -> npt.NDArray[np.intp]:
@@ -104,9 +108,10 @@ def find(trace: Trace, launches: Launches, pattern: str | None, thresholds: Thre
     ends, count = _device_ends(trace, marks, step)
     start = _start(trace, launches, marks, step)
     edges = np.maximum.accumulate(np.concatenate([[start], ends]))
-    dropped = _drop(count, np.diff(edges), thresholds)
+    dropped = _drop(count, np.diff(edges), trace.meta.truncated, thresholds)
     launched = np.append(np.array(marks.index, np.int64), NO_ID)[step]
-    return Steps(marks.index, edges, dropped, RULE_DEVICE, True, launched)
+    called = marks.start, marks.end
+    return Steps(marks.index, edges, dropped, RULE_DEVICE, True, launched, called)
 
 
 def _marks(trace: Trace, pattern: str | None) -> _Marks:
@@ -125,8 +130,10 @@ def _marks(trace: Trace, pattern: str | None) -> _Marks:
     last_end = None
     for row in rows.tolist():
         numbered = number[int(host.name[row])]
-        # A nested or repeated mark is the same step seen twice.
-        if (last_end is not None and host.ts[row] < last_end) or numbered in index:
+        # A nested or repeated mark is the same step seen twice; but some exporters let every mark
+        # begin a microsecond early, so that what it holds is inside (kineto #914).
+        nested = last_end is not None and host.ts[row] < last_end - MARKS_OVERLAP_NS
+        if nested or numbered in index:
             continue
         index[len(index) if numbered is None else numbered] = None
         kept.append(row)
@@ -173,7 +180,9 @@ def _start(trace: Trace, launches: Launches, marks: _Marks, step: npt.NDArray[np
     )
 
 
-def _drop(count: npt.NDArray[np.intp], length: Int64, thresholds: Thresholds) -> list[str]:
+def _drop(
+    count: npt.NDArray[np.intp], length: Int64, truncated: bool, thresholds: Thresholds
+) -> list[str]:
     """Why each step is left out ("" when it is used)."""
     typical = float(np.median(count[count > 0])) if (count > 0).any() else 0.0
     why = [""] * len(count)
@@ -182,6 +191,10 @@ def _drop(count: npt.NDArray[np.intp], length: Int64, thresholds: Thresholds) ->
             why[i] = "no device work recorded in it"
         elif n < thresholds.thin_step_ratio * typical:
             why[i] = f"only {n} device events where {typical:.0f} are usual: records were lost"
+    if truncated and (count > 0).any():
+        last = int(np.flatnonzero(count)[-1])
+        # Device work is written in order of time: what the file lost began in this step.
+        why[last] = why[last] or "the file ends in it: the rest of its records is lost"
     _drop_edges(why, thresholds)
     return why
 
@@ -205,9 +218,12 @@ def _host_steps(trace: Trace, marks: _Marks, launches: Launches, thresholds: Thr
     edges = np.concatenate([marks.start, marks.end[-1:]])
     why = [""] * len(marks.index)
     _drop_edges(why, thresholds)
-    return Steps(marks.index, edges, why, RULE_HOST, True, launches.row)
+    called = marks.start, marks.end
+    return Steps(marks.index, edges, why, RULE_HOST, True, launches.row, called)
 
 
 def _whole(start: int, end: int, launches: Launches) -> Steps:
     launched = np.where(launches.linked, 0, NO_ID)
-    return Steps([0], np.array([start, end], np.int64), [""], RULE_WHOLE, False, launched)
+    edges, limits = np.array([start, end], np.int64), np.iinfo(np.int64)
+    called = np.array([limits.min], np.int64), np.array([limits.max], np.int64)
+    return Steps([0], edges, [""], RULE_WHOLE, False, launched, called)

@@ -78,8 +78,9 @@ def assign_ranks(
         claims |= rule([f for f in files if f.path not in claims])
     claims |= _from_numbers([f for f in files if f.path not in claims], thresholds)
     claims |= _from_order([f for f in files if f.path not in claims], claims)
+    named = {path: found.rank for path, found in _named(files).items()}
     return [
-        Assignment(file.path, rank, cycle, claims[file.path].rule, _note(file, rank))
+        Assignment(file.path, rank, cycle, claims[file.path].rule, _note(file, rank, named))
         for rank, members in sorted(_grouped(files, lambda f: claims[f.path].rank).items())
         for cycle, file in enumerate(sorted(members, key=_in_time))
     ]
@@ -98,9 +99,11 @@ def _in_time(file: FileInfo) -> tuple[int, list[tuple[int, str]]]:
     return (file.span_ns[0] if file.span_ns else 0, natural_order(file.path))
 
 
-def _note(file: FileInfo, rank: int) -> str:
-    said = file.distributed_rank
-    return "" if said is None or said == rank else f"distributedInfo says rank {said}"
+def _note(file: FileInfo, rank: int, named: Mapping[Path, int]) -> str:
+    said, name = file.distributed_rank, named.get(file.path, rank)
+    if said is not None and said != rank:
+        return f"distributedInfo says rank {said}"
+    return "" if name == rank else f"its name says rank {name}"
 
 
 def _from_option(files: Sequence[FileInfo], given: Mapping[str, int]) -> dict[Path, _Claim]:

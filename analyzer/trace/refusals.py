@@ -16,6 +16,8 @@ from analyzer.trace.schema import Kind, Trace, TraceMeta
 
 # One torn event may be an accident; two seams between the texts of two processes tear two.
 TORN = 2
+# One event with another process is a damaged event; a merged rank has about as many as the others.
+MERGED_SHARE = 0.1
 
 
 def require_events(meta: TraceMeta, rest: Remainder) -> None:
@@ -58,6 +60,23 @@ def require_one_writer(trace: Trace, rest: Remainder) -> None:
             "written by several processes, whose texts are mixed in it",
             "give each rank a file name of its own, and record again",
         )
+    if _merged(trace):
+        raise _refused(
+            trace.meta,
+            "it holds the operators of several processes, which cannot be told apart: their ids of "
+            "launches and streams are the same",
+            "pass the file of each rank as the profiler wrote it",
+        )
+
+
+def _merged(trace: Trace) -> bool:
+    """Whether several processes each left a fair part of the operators, as in merged traces."""
+    thread = trace.host.thread[trace.host.rows(Kind.OP)]
+    count = np.bincount(thread, minlength=len(trace.threads))
+    by_process: dict[str, int] = {}
+    for (process, _), operators in zip(trace.threads, count.tolist(), strict=False):
+        by_process[process] = by_process.get(process, 0) + operators
+    return sum(n > MERGED_SHARE * len(thread) for n in by_process.values()) > 1
 
 
 def _processes(trace: Trace, kind: Kind) -> set[str]:

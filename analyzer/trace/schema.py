@@ -137,7 +137,8 @@ class TraceMeta:
     """What the file says about itself, and what happened while it was read.
 
     `malformed` events were left out, `repairs` counts mended ones by kind. `damage` says why the
-    file itself, or its archive, could not be read as it was written; "" for a sound one.
+    file itself, or its archive, could not be read as it was written; "" for a sound one. `overrun`
+    device events had an impossible length (see overruns.py).
     """
 
     name: str
@@ -157,6 +158,7 @@ class TraceMeta:
     malformed: int = 0
     untimed: int = 0
     negative: int = 0
+    overrun: int = 0
     repairs: dict[str, int] = field(default_factory=dict)
     damage: str = ""
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from analyzer.ranks.member import Member
 from analyzer.ranks.stragglers import Together
+from analyzer.ranks.unknown import NO_DEVICE, WORK_LOST
 from analyzer.whatif.tasks import NotReplayableError
 
 # So many ranks are replayed, the late ones among them: the others are like one of these.
@@ -15,7 +16,6 @@ MOST_RANKS = 64
 # Less of the work's launches recorded: a replay would only repeat the recording.
 LEAST_LINKED = 0.8
 
-NO_DEVICE = "not measurable: no device work was recorded"
 TOO_MUCH = "not measurable: one step of a rank is more work than is kept for a replay"
 UNLINKED = "not measurable: too much work lacks the record of its launch"
 
@@ -26,6 +26,8 @@ def chosen(members: Sequence[Member], together: Together) -> list[Member]:
     if any(p is None for p in programs):
         none = any(m.digest.timeline != "device" for m in members)
         raise NotReplayableError(NO_DEVICE if none else TOO_MUCH)
+    if any(m.digest.evidence.launches.coverage.lost for m in members):
+        raise NotReplayableError(WORK_LOST)
     if any(p.linked < LEAST_LINKED for p in programs if p is not None):
         raise NotReplayableError(UNLINKED)
     ranks = sorted({m.rank for m in members})

@@ -18,6 +18,7 @@ from analyzer.classify.kernels import Activity
 from analyzer.classify.replayable import BATCH, Call
 from analyzer.ranks.pool import Job
 from analyzer.ranks.stragglers import Together
+from analyzer.ranks.unknown import NO_LOADER, WORK_LOST, no_collectives, work_lost
 from analyzer.trace.schema import NO_ID, Int64
 from analyzer.whatif.graph import Actor, Graph
 from analyzer.whatif.replay import Inputs
@@ -28,7 +29,7 @@ NOT_SPLIT = (
     "not measurable: waiting and transfer cannot be told apart, since the ranks' collectives could "
     "not be joined"
 )
-NO_LOADER = "not measurable: no call of a data loader was recorded"
+NO_CALLS = "not measurable: no launches were recorded"
 NO_CALLS = "not measurable: no launches were recorded"
 
 
@@ -276,14 +277,21 @@ def _no_allocation(scene: Scene, run: Inputs, part: float) -> Inputs:
     return replace(run, other=run.other * (1 - part))
 
 
+_OF_COMMUNICATION = ("no-communication", "no-straggler", "bandwidth-x2", "perfect-overlap")
+
+
 def refusals(job: Job) -> dict[str, str]:
     """Edits that this job's traces cannot answer, and why."""
+    if work_lost(job):
+        return dict.fromkeys(EDITS, WORK_LOST)
     found = {}
     if not job.any(lambda e: e.loader.events):
         found["no-data-loading"] = NO_LOADER
     if job.timeline == "device" and not job.total(lambda e: e.launches.calls):
         found["no-launch-overhead"] = found["no-host-sync"] = NO_CALLS
         found["no-data-loading"] = NO_CALLS
+    if why := no_collectives(job):
+        found |= dict.fromkeys(_OF_COMMUNICATION, why)
     if job.together.method is None and (job.group_ns["communication"] or job.hidden_ns):
         found["no-straggler"] = found["bandwidth-x2"] = NOT_SPLIT
     return found

@@ -116,6 +116,7 @@ class Study:
         return max(limits.noise_share, self.error or 0.0)
 
 
+NO_LENGTH = "not measurable: a step takes no time in the replay of the unchanged run"
 NO_STUDY = Study(None, None, "not measurable from shares: the run was not replayed")
 
 
@@ -145,6 +146,9 @@ class _Study:
 
     def result(self) -> Study:
         """Everything, as far as the replay is good enough."""
+        if not (self.base > 0).all():
+            # Times that were exchanged can put all work of a step before that of the one before.
+            return Study(None, None, NO_LENGTH)
         error = self._error()
         self.noise = max(self.limits.noise_share, error)
         class_error = worst(self.simulated, self._recorded(self.watch.settled), CLASSES)

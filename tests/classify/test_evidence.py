@@ -103,7 +103,8 @@ def test_graph_launches_without_kernels_are_told_apart(tmp_path: Path) -> None:
     for number in (1, 2, 3):
         scene.runtime("cudaGraphLaunch", 10 * number, 10 * number + 5, correlation=number)
     launches = facts(scene, tmp_path).launches
-    assert (launches.graph_calls, launches.graph_calls_recorded) == (3, 1)
+    covered = launches.coverage
+    assert (covered.graph_calls, covered.graph_calls_recorded) == (3, 1)
 
 
 def test_idle_time_with_an_empty_queue_is_told_from_waiting(tmp_path: Path) -> None:

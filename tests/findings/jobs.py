@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from analyzer.classify.classes import CLASSES
+from analyzer.classify.coverage import Coverage
 from analyzer.classify.evidence import (
     CopyFacts,
     Evidence,
@@ -80,16 +81,19 @@ def evidence(steps: int, **facts: Any) -> Evidence:
         launches=LaunchFacts(
             calls=count("calls", 1000),
             interval_ns=facts.get("interval_ns", 20_000),
-            graph_calls=count("graph_calls", 0),
-            graph_calls_recorded=count("graphs_recorded", 0),
             idle_ns=total("idle_ms", 20.0),
             late_idle_ns=total("late_ms", 20.0),
             starts_before_launch=0,
+            coverage=Coverage(
+                graph_calls=count("graph_calls", 0),
+                graph_calls_recorded=count("graphs_recorded", 0),
+            ),
         ),
         copies=CopyFacts(exposed=named("copies"), pageable_ns=total("pageable_ms", 0.0)),
         host=HostFacts(
             gloo_ns=total("gloo_ms", 0.0),
             gloo=named("gloo"),
+            collective_calls=0,
             blocking=named("blocking"),
             profiler_ns=0,
         ),

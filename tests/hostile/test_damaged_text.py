@@ -149,9 +149,9 @@ def test_lengths_below_zero_move_no_number(tmp_path: Path, base: Report) -> None
 
 
 def cut_in_step(number: int) -> bytes:
-    """Rank 1 up to the middle of an event of that step."""
+    """Rank 1 up to the middle of the last event of that step."""
     text = text_of()
-    return text[: text.index('"dur"', text.index(f"ProfilerStep#{number}") + 400)].encode()
+    return text[: text.index(f"ProfilerStep#{number + 1}") - 120].encode()
 
 
 def test_a_file_cut_in_a_step_keeps_the_steps_before_and_is_told(tmp_path: Path) -> None:
@@ -178,7 +178,8 @@ def test_an_archive_whose_checksum_does_not_fit_is_used_and_distrusted(
     found = report(tmp_path, {"rank0.json": text_of(0)})
     assert numbers(found) == numbers(base)
     (told,) = found.quality
-    assert (told.severity, told.forbids) == ("error", ["anything about that rank"])
+    assert (told.id, told.severity) == ("damaged-file", "error")
+    assert told.forbids == ["exact numbers of that rank"]
     assert told.text == (
         "1 file(s) were not read as they were written, since the archive is corrupt (rank 1): "
         "what was read before is used, and any number in it may be wrong."

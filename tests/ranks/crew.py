@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from analyzer.classify.classes import CLASSES
+from analyzer.classify.coverage import Coverage
 from analyzer.classify.evidence import (
     CopyFacts,
     Evidence,
@@ -49,14 +50,13 @@ NOTHING = Evidence(
     launches=LaunchFacts(
         calls=0,
         interval_ns=None,
-        graph_calls=0,
-        graph_calls_recorded=0,
         idle_ns=0,
         late_idle_ns=0,
         starts_before_launch=0,
+        coverage=Coverage(),
     ),
     copies=CopyFacts(exposed=[], pageable_ns=0),
-    host=HostFacts(gloo_ns=0, gloo=[], blocking=[], profiler_ns=0),
+    host=HostFacts(gloo_ns=0, gloo=[], collective_calls=0, blocking=[], profiler_ns=0),
 )
 
 

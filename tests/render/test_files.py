@@ -47,7 +47,7 @@ def test_an_existing_file_is_refused_unless_forced(tmp_path: Path) -> None:
 
 def test_a_file_is_written_as_utf_8_with_its_folders(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "report.md"
-    assert files.write(path, files.encoded("\u00b5s\n")) == 4
+    files.write({path: files.encoded("\u00b5s\n")})
     assert path.read_bytes() == b"\xc2\xb5s\n"
 
 
@@ -57,7 +57,7 @@ def test_half_a_surrogate_pair_is_written_as_a_question_mark() -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX modes")
 def test_everybody_may_read_a_written_file(tmp_path: Path) -> None:
-    files.write(tmp_path / "report.md", b"text")
+    files.write({tmp_path / "report.md": b"text"})
     assert (tmp_path / "report.md").stat().st_mode & 0o777 == 0o644
 
 
@@ -72,7 +72,7 @@ def test_a_file_that_cannot_be_replaced_stays_and_nothing_is_left_behind(
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(UsageError, match=r"report\.md: cannot be written \(No space left"):
-        files.write(path, b"new")
+        files.write({path: b"new"})
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -80,4 +80,4 @@ def test_a_file_that_cannot_be_replaced_stays_and_nothing_is_left_behind(
 def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file")
     with pytest.raises(UsageError, match="cannot be written"):
-        files.write(tmp_path / "out" / "report.md", b"text")
+        files.write({tmp_path / "out" / "report.md": b"text"})

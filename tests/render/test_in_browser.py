@@ -5,17 +5,14 @@ from __future__ import annotations
 import html as markup
 import json
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from example import example
+from render_in_browser import BROWSER, NAMES, opened
 
 from analyzer.render import html
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-BROWSER = next((path for path in map(shutil.which, NAMES) if path), None)
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(BROWSER is None, reason=f"none of {', '.join(NAMES)} is installed"),
@@ -30,21 +27,6 @@ FOLDED = (
 )
 
 
-def run(folder: Path, page: str, *flags: str) -> str:
-    path = folder / "page.html"
-    path.write_text(page, encoding="utf-8")
-    command = [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-    profile = f"--user-data-dir={folder / 'profile'}"
-    done = subprocess.run(
-        [*command, profile, "--window-size=1366,768", *flags, path.as_uri()],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    return done.stdout
-
-
 def ask(folder: Path, page: str, expression: str, *flags: str) -> object:
     """The value of a script expression in the laid-out page."""
     script = (
@@ -52,7 +34,7 @@ def ask(folder: Path, page: str, expression: str, *flags: str) -> object:
         f" const value = JSON.stringify({expression}); pre.id = 'answer';"
         " pre.textContent = value; document.body.append(pre); })</script></body>"
     )
-    dom = run(folder, page.replace("</body>", script), "--dump-dom", *flags)
+    dom = opened(folder, page.replace("</body>", script), "--dump-dom", *flags)
     found = re.search(r'<pre id="answer">(.*?)</pre>', dom, re.DOTALL)
     assert found is not None
     return json.loads(markup.unescape(found[1]))
@@ -108,14 +90,14 @@ def test_print_rules_show_what_is_folded(tmp_path: Path) -> None:
 
 def test_the_page_prints_to_several_pages(tmp_path: Path) -> None:
     target = tmp_path / "page.pdf"
-    run(tmp_path, html.render(example()), f"--print-to-pdf={target}")
+    opened(tmp_path, html.render(example()), f"--print-to-pdf={target}")
     assert len(re.findall(rb"/Type\s*/Page\b", target.read_bytes())) > 3
 
 
 def test_the_page_looks_the_same_without_scripts(tmp_path: Path) -> None:
     shots = [tmp_path / "with.png", tmp_path / "without.png"]
     page = html.render(example())
-    run(tmp_path, page, f"--screenshot={shots[0]}")
+    opened(tmp_path, page, f"--screenshot={shots[0]}")
     policy = "<head><meta http-equiv='Content-Security-Policy' content=\"script-src 'none'\">"
-    run(tmp_path, page.replace("<head>", policy), f"--screenshot={shots[1]}")
+    opened(tmp_path, page.replace("<head>", policy), f"--screenshot={shots[1]}")
     assert shots[0].read_bytes() == shots[1].read_bytes()

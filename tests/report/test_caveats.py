@@ -122,6 +122,38 @@ def thin(built: TraceBuilder) -> TraceBuilder:
     return built
 
 
+def endless(built: TraceBuilder) -> TraceBuilder:
+    """Nine steps of four kernels of 250 us, one of which claims to last a second."""
+    for k in range(9):
+        at = k * STEP
+        built.step(k + 1, at, at + STEP).loader(at, at + 5)
+        for i in range(4):
+            start, launch = at + 20 + 250 * i, (at + 10 + 2 * i, at + 11 + 2 * i)
+            length = 1_000_000 if (k, i) == (4, 2) else 250
+            built.kernel(GEMM, start, start + length, launch=launch)
+    return built
+
+
+def lost(built: TraceBuilder) -> TraceBuilder:
+    """Seven steps in which half of the kernel launches have no kernel."""
+    for k in range(7):
+        at = k * STEP
+        add_step(built, k + 1, at, ("collectives",))
+        built.runtime("cudaLaunchKernel", at + 30, at + 35)
+    return built
+
+
+def shared(built: TraceBuilder) -> TraceBuilder:
+    """Seven steps of two kernels with one correlation, though no graph was launched."""
+    for k in range(7):
+        at = k * STEP
+        built.step(k + 1, at, at + STEP).loader(at, at + 5)
+        one = {"launch": (at + 10, at + 15), "correlation": 900 + k}
+        built.kernel(GEMM, at + 20, at + 520, **one)
+        built.kernel(GEMM, at + 520, at + 1020, correlation=900 + k)
+    return built
+
+
 def with_fused(built: TraceBuilder) -> TraceBuilder:
     for k in range(7):
         add_step(built, k + 1, k * STEP, ("collectives",))
@@ -136,6 +168,7 @@ DEFECTS: dict[str, Files] = {
         "rank1.json": cut(healthy(1).op("aten::add", 6990, 6995).text()),
     },
     "malformed-events": changed(lambda b: b.raw_text('{"ph": "X", "cat": "kernel", "ts": }')),
+    "overrunning-durations": {"rank0.json": endless(trace(0, 1))},
     "untimed-events": changed(
         lambda b: b.raw({"ph": "X", "cat": "kernel", "name": GEMM, "ts": 0, "dur": 0})
     ),
@@ -143,6 +176,8 @@ DEFECTS: dict[str, Files] = {
     "graph-under-recorded": changed(
         lambda b: [b.runtime("cudaGraphLaunch", k * STEP + 30, k * STEP + 32) for k in range(7)]
     ),
+    "launches-without-work": {"rank0.json": lost(trace(0, 1))},
+    "shared-launches": {"rank0.json": shared(trace(0, 1))},
     "no-device-work": {"rank0.json": without_device(trace(0, 1))},
     "several-devices": changed(
         lambda b: b.event("kernel", GEMM, 100, 200, pid=5, tid=7, args={"device": 5, "stream": 7})
@@ -186,6 +221,7 @@ DEFECTS: dict[str, Files] = {
     "unverified-vendor": changed(lambda b: b.event("glow_runtime", "submit", 100, 101)),
     "unknown-categories": changed(lambda b: b.event("fpga", "dot", 100, 101)),
     "rank-by-order": {f"{name}.json": healthy(None) for name in ("left", "right")},
+    "rank-disputed": {"rank0.json": healthy(0), "rank3.json": healthy(1)},
     "one-rank": {"rank0.json": healthy(None)},
 }
 # Defects that cannot come alone.
@@ -206,7 +242,9 @@ def test_a_defect_is_told_and_no_other(defect: str, tmp_path: Path) -> None:
 
 
 def test_every_rule_has_a_trace_that_breaks_it() -> None:
-    assert {rule.id for rule in RULES} | {"rank-by-order"} == set(DEFECTS)
+    # A damaged archive is no text: tests/hostile/test_damaged_text.py has one.
+    known = {rule.id for rule in RULES} | {"rank-by-order", "rank-disputed"}
+    assert known == {*DEFECTS, "damaged-file"}
 
 
 @pytest.mark.parametrize("id", DEFECTS)

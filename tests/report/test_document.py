@@ -190,10 +190,10 @@ def test_the_order_of_files_named_does_not_matter(tmp_path: Path) -> None:
 def test_classes_of_each_rank_and_step_sum_to_its_time(sample: Report) -> None:
     parts = sample.breakdown
     for row in parts.per_rank:
-        assert sum(row.ms.values()) == pytest.approx(row.step_ms, abs=1e-9)
-    steps = [sum(row.ms.values()) for row in parts.per_step]
+        assert sum(row.measured.values()) == pytest.approx(row.step_ms, abs=1e-9)
+    steps = [sum(row.measured.values()) for row in parts.per_step]
     assert sum(steps) / len(steps) == pytest.approx(sample.steps.wall_ms.mean, abs=1e-9)
-    assert sum(parts.mean_ms.values()) == pytest.approx(sample.steps.wall_ms.mean, abs=1e-9)
+    assert sum(parts.measured.values()) == pytest.approx(sample.steps.wall_ms.mean, abs=1e-9)
 
 
 def test_the_critical_path_of_a_sample_sums_to_its_step(sample: Report) -> None:
@@ -225,8 +225,9 @@ def test_groups_are_the_sum_of_their_classes(sample: Report) -> None:
     parts = sample.breakdown
     assert sorted(c for group in parts.groups.values() for c in group) == sorted(parts.classes)
     for group, members in parts.groups.items():
-        expected = sum(parts.mean_ms[c] for c in members)
-        assert parts.group_ms[group] == pytest.approx(expected, abs=1e-12)
+        known = [ms for c in members if (ms := parts.mean_ms[c]) is not None]
+        expected = pytest.approx(sum(known), abs=1e-12) if known else None
+        assert parts.group_ms[group] == expected
 
 
 def test_a_name_that_is_not_utf_8_is_written_as_text(tmp_path: Path) -> None:
