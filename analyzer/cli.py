@@ -20,6 +20,7 @@ from analyzer.options import Target, Terminal
 from analyzer.render import curve, files, inspection
 from analyzer.render import format as printed
 from analyzer.report import document
+from analyzer.report import schema as schemas
 from analyzer.report.build import Request
 from analyzer.scaling import laws as law
 from analyzer.scaling.serial import Mode
@@ -319,12 +320,12 @@ def explain(id: str | None) -> None:
 
 @cli.command()
 def schema() -> None:
-    """JSON Schema of report.json.
+    """JSON Schema of report.json and compare.json.
 
     \b
     ceiling schema > report.schema.json
     """
-    click.echo(json.dumps(document.schema(), indent=2))
+    click.echo(json.dumps(schemas.schema(), indent=2))
 
 
 def main() -> None:

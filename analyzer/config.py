@@ -124,6 +124,14 @@ class Thresholds:
         0.10, _FIELD + "a replay further off the recorded step is not used"
     )
 
+    # Before and after
+    equal_share: float = _threshold(
+        0.02, _FIELD + "a step that differs by less is as long as it was; benchmarks drift by 1 %"
+    )
+    mixed_share: float = _threshold(
+        0.05, _FIELD + "a class that moves against the step is worth a line from 5 % of it"
+    )
+
     # How far the recording itself can be trusted
     profiler_overhead_share: float = _threshold(
         0.05, _FIELD + "part of the step spent in the profiler's own work"

@@ -25,6 +25,7 @@ from analyzer.ranks.pool import Job
 from analyzer.report import document as doc
 from analyzer.report import together, whatifs
 from analyzer.report.caveats import caveats
+from analyzer.report.ops import ops
 from analyzer.report.shares import NOTHING_LEFT
 from analyzer.scaling.predict import OVERHEAD_GROWTH, Limit, held, predict
 from analyzer.scaling.serial import (
@@ -99,6 +100,7 @@ def build(
         unknown=_unknown(job),
         passed=ranked.passed,
         thresholds={name: float(limit) for name, limit in limits.as_dict().items()},
+        ops=ops(job),
     )
 
 

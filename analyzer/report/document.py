@@ -310,6 +310,14 @@ class Kernel(Part, frozen=True, kw_only=True):
     share: float
 
 
+class Op(Part, frozen=True, kw_only=True):
+    """Device work by the host op that launched it, per rank and step; `count` is of device work."""
+
+    name: str
+    count: float
+    ms: float
+
+
 class Unknown(Part, frozen=True, kw_only=True):
     """A trace category this tool has no rule for, with its time."""
 
@@ -347,6 +355,7 @@ class Report(Part, frozen=True, kw_only=True):
     unknown: list[Unknown]
     passed: list[str]
     thresholds: dict[str, float]
+    ops: list[Op] = msgspec.field(default_factory=list)
 
 
 def dumps(report: Report) -> bytes:
@@ -377,8 +386,3 @@ def read(path: Path) -> Report:
     except OSError as error:
         raise UnusableInput(f"{path.name}: cannot be read ({error.strerror or error})") from error
     return loads(text, path.name)
-
-
-def schema() -> dict[str, Any]:
-    """JSON Schema (2020-12) of report.json."""
-    return msgspec.json.schema(Report)
