@@ -95,4 +95,4 @@ def _is_report(path: Path) -> bool:
     """Whether the file is a saved report; a saved comparison is none."""
     if not path.is_file() or why_not_a_trace(path) != A_REPORT:
         return False
-    return not is_comparison(path.read_bytes())
+    return not is_comparison(path)

@@ -196,9 +196,12 @@ def dumps(comparison: Comparison) -> bytes:
     return msgspec.json.format(msgspec.json.encode(comparison), indent=2) + b"\n"
 
 
-def is_comparison(text: bytes) -> bool:
-    """Whether a document of this program is a comparison; DecodeError where it is no JSON."""
-    return "waterfall" in msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+def is_comparison(path: Path) -> bool:
+    """Whether a file holds a comparison; what is no document of this program holds none."""
+    try:
+        return "waterfall" in msgspec.json.decode(path.read_bytes(), type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
 
 
 def loads(text: bytes, name: str = "compare.json") -> Comparison:
