@@ -56,6 +56,7 @@ def cli(
 
     \b
     ceiling analyze traces/ -o report/       report.html, report.json, report.md
+    ceiling compare before/ after/           did the change help, and why
     ceiling laws --serial 0.1 --gpus 2,4,8   the laws as a calculator
     """
     if color is None:
@@ -171,7 +172,7 @@ def analyze(
     if baseline is None or beside is None:
         return judging.finish(report, judging.judge(report), painting, target, terminal)
     return against_baseline(
-        report, baseline, request, settings, judging, beside, terminal, force=force, jobs=jobs
+        report, baseline, request, settings, judging, beside, terminal, jobs=jobs
     )
 
 

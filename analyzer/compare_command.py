@@ -25,12 +25,8 @@ from analyzer.runs import sides, sources
 @click.argument("runs", nargs=-1, required=True, metavar="[LABEL=]BEFORE [LABEL=]AFTER")
 @options.OUTPUT
 @options.FORMAT
-@click.option(
-    "-f",
-    "--force",
-    is_flag=True,
-    help="Replace existing files; compare also what is not comparable.",
-)
+@click.option("-f", "--overwrite", is_flag=True, help="Replace existing files.")
+@click.option("--force", is_flag=True, help="Compare also what cannot be compared.")
 @options.OPEN
 @options.FAIL_ON
 @options.WARN_ON
@@ -47,6 +43,7 @@ def compare(
     runs: tuple[str, ...],
     output: str | None,
     formats: tuple[str, ...],
+    overwrite: bool,
     force: bool,
     open_page: bool,
     fail_on: tuple[Condition, ...],
@@ -74,7 +71,7 @@ def compare(
         fail_on, warn_on, settings, compared=True, exit_zero=exit_zero, github=github
     )
     mark = Mark(comment_id, report_url)
-    target = Target.of(output, formats, force, open_page, "compare", mark)
+    target = Target.of(output, formats, overwrite, open_page, "compare", mark)
     request = Request("", options.now())
     found = sides(runs)
     before, after = (
@@ -94,7 +91,6 @@ def against_baseline(
     target: Target,
     terminal: Terminal,
     *,
-    force: bool,
     jobs: int | None,
 ) -> int:
     """Compares a report with the runs named by `--baseline`; the exit code.
@@ -106,7 +102,7 @@ def against_baseline(
         opened(terminal, source, plain, settings, jobs) for source in sources(baseline)
     ]
     comparison = api.compared(
-        before, [report], request, settings, labels=("baseline", "this run"), force=force
+        before, [report], request, settings, labels=("baseline", "this run"), force=False
     )
     return _finish(comparison, judging, target, terminal, text=target.stdout == "text")
 
@@ -123,6 +119,6 @@ def _finish(
         terminal.say(painting.line)
     code = judging.finish(comparison, comparison.gates, painting, target, terminal)
     if comparison.verdict.outcome == outcome.NOT_COMPARABLE:
-        terminal.say("pass --force to compare all the same")
+        terminal.say("ceiling compare --force compares them all the same")
         return NOT_COMPARABLE
     return code

@@ -22,7 +22,7 @@ MOST_LINES, MOST_FINDINGS, MOST_WARNINGS = 8, 8, 8
 
 def verdict_line(comparison: Comparison) -> str:
     """The verdict as one clean line."""
-    return shorten(comparison.verdict.text, LONGEST, "...")
+    return say.ascii_signs(shorten(comparison.verdict.text, LONGEST, "..."))
 
 
 def render(

@@ -57,7 +57,7 @@ def waterfall(comparison: Comparison) -> Grid | None:
             written(line.after, scale),
             change(line.delta, scale),
             say.interval(line.bar, scale) or NOT_MEASURABLE,
-            "yes" if line.bar.clear else say.UNSURE if say.unsure(line.bar) else "alone, yes",
+            "yes" if line.bar.clear else say.UNSURE if say.unsure(line.bar) else "by itself",
         ]
         for line in say.lines(comparison)
     ]
@@ -68,8 +68,8 @@ def waterfall(comparison: Comparison) -> Grid | None:
         "Milliseconds per step; rows and columns add up",
         heads,
         rows,
-        f"{say.UNSURE}: the interval holds zero or is unknown. yes: also with all classes judged "
-        "together (Holm).",
+        f"{say.UNSURE}: the interval holds zero or is unknown. yes: with all classes judged "
+        "together (Holm). by itself: by its own interval only.",
     )
 
 
@@ -79,7 +79,8 @@ def findings(comparison: Comparison) -> Grid | None:
     if not rows:
         return None
     heads = [Head("bottleneck", True), Head("now", True), Head("before, ms"), Head("after, ms")]
-    heads += [Head("change"), Head("worth before"), Head("worth after"), Head("note", True)]
+    heads += [Head("change"), Head("worth before"), Head("worth after")]
+    crossed = [f"{row.title}: {row.note}." for row in rows[:MOST_FINDINGS] if row.note]
     return Grid(
         "Bottlenecks by id; milliseconds per step",
         heads,
@@ -92,11 +93,10 @@ def findings(comparison: Comparison) -> Grid | None:
                 signed(row.delta_ms, scale),
                 multiple(row.before_gain, ""),
                 multiple(row.after_gain, ""),
-                row.note,
             ]
             for row in rows[:MOST_FINDINGS]
         ],
-        _more(len(rows) - MOST_FINDINGS, "more finding"),
+        " ".join(filter(None, (_more(len(rows) - MOST_FINDINGS, "more finding"), *crossed))),
     )
 
 
@@ -190,21 +190,21 @@ def _moved(comparison: Comparison, rows: Sequence[Moved], caption: str) -> Grid 
     loud = [row for row in rows if abs(row.delta_ms) >= least]
     if not loud:
         return None
-    heads = [Head("name", True), Head("times"), Head("before"), Head("after"), Head("change")]
-    heads += [Head("more often"), Head("longer each"), Head("", True)]
+    heads = [Head("name", True), Head("seen", True), Head("times"), Head("before"), Head("after")]
+    heads += [Head("change"), Head("more often"), Head("longer each")]
     return Grid(
         caption,
         heads,
         [
             [
-                shorten(row.name, 72),
-                f"{count(_round(row.before_count))} -> {count(_round(row.after_count))}",
+                shorten(row.name, 64),
+                say.status(row),
+                f"{count(_round(row.before_count))} {say.ARROW} {count(_round(row.after_count))}",
                 scale.bare(row.before_ms),
                 scale.bare(row.after_ms),
                 signed(row.delta_ms, scale),
                 signed(row.by_count_ms, scale),
                 signed(row.by_duration_ms, scale),
-                say.status(row),
             ]
             for row in loud[:MOST_MOVED]
         ],

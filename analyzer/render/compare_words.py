@@ -25,6 +25,7 @@ NOT_COMPARABLE = "not-comparable"
 _QUIET = ("faster", "no-clear-change")
 NAMED = 8
 UNSURE = "~"
+ARROW = "\u2192"
 
 
 class Line(NamedTuple):
@@ -151,7 +152,10 @@ def why(comparison: Comparison) -> str:
     words = f"{written(-down, scale)} ms went and {written(up, scale)} ms came"
     if clear:
         return f"{words}; beyond chance: {', '.join(clear)}."
-    return f"{words}; no class alone moved beyond chance."
+    alone = [row.label for row in rows if not unsure(row.bar) and row.delta]
+    if alone:
+        return f"{words}; beyond chance, each by its own interval: {', '.join(alone)}."
+    return f"{words}; no class moved beyond chance."
 
 
 def findings(comparison: Comparison) -> str:
@@ -168,7 +172,7 @@ def finding(row: FindingChange, scale: StepScale) -> str:
     """Times of a finding on both sides."""
     old = "none" if row.before_ms is None else scale.bare(row.before_ms)
     new = "none" if row.after_ms is None else scale.bare(row.after_ms)
-    return f"{old} -> {new}"
+    return f"{old} {ARROW} {new}"
 
 
 def estimate(value: Estimate) -> str:
@@ -211,15 +215,16 @@ def moved(rows: Sequence[Moved], noun: str, scale: StepScale) -> str:
     first = rows[0]
     gone = sum(row.status == "removed" for row in rows)
     new = sum(row.status == "added" for row in rows)
-    names = f"; {new} added, {gone} removed" if gone or new else ""
+    names = f"; {new} new, {gone} gone" if gone or new else ""
     delta = signed(first.delta_ms, scale)
     return f"Most moved {shorten(first.name, 60)}: {delta} ms{names}."
 
 
 def status(row: Moved) -> str:
-    """Why the name is on one side only, or empty."""
-    words = {"added": "added", "removed": "removed", "unlisted": "too small to be listed"}
-    return words.get(row.status, "")
+    """On which sides the name is."""
+    if row.status == "unlisted":
+        return "new or small before" if row.after_ms else "gone or small after"
+    return {"added": "new", "removed": "gone"}.get(row.status, "both")
 
 
 def gate(row: Gate) -> str:
@@ -229,8 +234,8 @@ def gate(row: Gate) -> str:
 
 
 def ascii_signs(text: str) -> str:
-    """The text with a hyphen for the minus sign."""
-    return text.replace(MINUS, "-")
+    """The text with hyphens for the minus sign and in the arrow."""
+    return text.replace(MINUS, "-").replace(ARROW, "->")
 
 
 def ratio(comparison: Comparison) -> str:

@@ -44,7 +44,7 @@ def check(files: list[Path], *, force: bool) -> None:
         more = f" and {len(existing) - 3} more" if len(existing) > 3 else ""
         raise UsageError(
             f"already in {existing[0].parent}: {names}{more}",
-            "pass --force to replace what is there",
+            "pass -f to replace what is there",
         )
 
 

@@ -35,7 +35,7 @@ def outcome(
             outcome=NOT_COMPARABLE,
             ratio=None,
             causes=[],
-            sure="A difference that blocks says nothing about the change.",
+            sure="A verdict would be about that difference, not about the change.",
         )
     said = Ratio(
         value=change.value, lo=change.lo, hi=change.hi, basis=change.basis, reason=change.reason
@@ -78,7 +78,7 @@ def _moved(old: Side, new: Side, word: str) -> str:
     direction = "less" if end < base else "more"
     bare = ms(base, base).removesuffix(" ms")
     far = f"{percent(part)} {direction}" if part else "the same"
-    return f"{_WORDS[word]}: {bare} -> {ms(end, base)} per step ({far})"
+    return f"{_WORDS[word]}: {bare} → {ms(end, base)} per step ({far})"
 
 
 def _causes(bars: Sequence[Bar], delta: float) -> list[Bar]:
@@ -129,7 +129,7 @@ def _mixed(old: Side, new: Side, word: str, both: Sequence[Bar]) -> str:
     words = {"faster": "step faster", "slower": "step slower", UNCLEAR: "step as long as before"}
     bare, end = ms(base, base).removesuffix(" ms"), ms(new.steps.wall_ms.mean, base)
     first, second = (_told(bar, base) for bar in both)
-    return f"Mixed: {words[word]} ({bare} -> {end}), but {first} and {second}."
+    return f"Mixed: {words[word]} ({bare} → {end}), but {first} and {second}."
 
 
 def _sure(old: Side, new: Side, change: Difference, limits: Thresholds, word: str) -> str:
