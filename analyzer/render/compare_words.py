@@ -57,7 +57,7 @@ def lines(comparison: Comparison) -> list[Line]:
     second = {bar.class_: bar.after_ms for bar in bars}
     old = apportioned(first, comparison.before.steps.wall_ms.mean, scale)
     new = apportioned(second, comparison.after.steps.wall_ms.mean, scale)
-    rows = [Line(b, look(b.class_).label, old[b.class_], new[b.class_]) for b in bars]
+    rows = [Line(b, shorten(look(b.class_).label, 40), old[b.class_], new[b.class_]) for b in bars]
     return [row for row in rows if row.before or row.after]
 
 
@@ -230,7 +230,8 @@ def status(row: Moved) -> str:
 def gate(row: Gate) -> str:
     """One gate: expected and found."""
     word = "passed" if row.passed else "failed" if row.level == "fail" else "warned"
-    return f"{word}: {row.expression}: expected {row.expected}, found {row.found}"
+    asked, found = shorten(row.expression, 80), shorten(row.found, 200)
+    return f"{word}: {asked}: expected {row.expected}, found {found}"
 
 
 def ascii_signs(text: str) -> str:
