@@ -104,7 +104,10 @@ def against_baseline(
     comparison = api.compared(
         before, [report], request, settings, labels=("baseline", "this run"), force=False
     )
-    return _finish(comparison, judging, target, terminal, text=target.stdout == "text")
+    text = target.stdout == "text"
+    if text and not terminal.quiet:
+        click.echo()
+    return _finish(comparison, judging, target, terminal, text=text)
 
 
 def _finish(

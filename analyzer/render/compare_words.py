@@ -196,16 +196,17 @@ def fractions(comparison: Comparison) -> str:
     old, new = comparison.before.scaling, comparison.after.scaling
     if old.f.value is None or new.f.value is None:
         return f"No serial fraction: {old.reason or new.reason or 'not measurable'}"
-    verb = "fell" if new.f.value < old.f.value else "rose" if new.f.value > old.f.value else "stays"
-    ms = [
-        side.steps.wall_ms.mean * (side.scaling.f.value or 0.0)
-        for side in (comparison.before, comparison.after)
-    ]
     scale = scale_of(comparison)
-    return (
-        f"The part of the step that more GPUs do not shrink {verb} from {scale.ms(ms[0])} "
-        f"(f {significant(old.f.value)}) to {scale.ms(ms[1])} (f {significant(new.f.value)})."
+    first, second = (
+        units(side.steps.wall_ms.mean * (side.scaling.f.value or 0.0), scale)
+        for side in (comparison.before, comparison.after)
     )
+    before = f"{written(first, scale)} ms (f {significant(old.f.value)})"
+    after = f"{written(second, scale)} ms (f {significant(new.f.value)})"
+    if first == second:
+        return f"The part of the step that more GPUs do not shrink stays: {before}, then {after}."
+    verb = "fell" if second < first else "rose"
+    return f"The part of the step that more GPUs do not shrink {verb} from {before} to {after}."
 
 
 def moved(rows: Sequence[Moved], noun: str, scale: StepScale) -> str:
