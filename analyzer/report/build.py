@@ -39,11 +39,13 @@ from analyzer.scaling.serial import (
     serial_fraction,
 )
 from analyzer.trace import filenames
+from analyzer.trace.schema import TraceMeta
 from analyzer.whatif.study import study
 
 NS_PER_MS = 1e6
 LARGEST_PREDICTED = 1024
 MOST_KERNELS = 40
+MOST_SHAPES = 12
 
 A_BOUND = "an upper bound from a share has no interval"
 NO_BOUND = "shares cannot tell what fixing this is worth"
@@ -139,7 +141,18 @@ def _run(job: Job, files: Sequence[doc.InputFile], label: str, strategy: Sequenc
         ),
         strategy=list(strategy),
         files=[replace(file, name=_encodable(file.name)) for file in files],
+        shapes=_shapes(metas),
     )
+
+
+def _shapes(metas: Sequence[TraceMeta]) -> dict[str, float]:
+    """Parts of the matrix operators by name and input sizes, over all ranks."""
+    counts: Counter[str] = Counter()
+    for meta in metas:
+        counts.update(meta.shapes)
+    total = counts.total()
+    order = sorted(counts, key=lambda name: (-counts[name], name))
+    return {_encodable(name): counts[name] / total for name in order[:MOST_SHAPES]}
 
 
 def _encodable(name: str) -> str:

@@ -14,6 +14,8 @@ from analyzer.report.document import Collective, Report
 
 # Kernel times by name that overlap by less than this are hardly the same program.
 SAME_PROGRAM = 0.5
+# Matrix operators that have the same sizes on both sides to this part are of the same batch.
+SAME_SHAPES = 0.9
 # Counts and bytes nearer to each other than this part are the same.
 SAME_AMOUNT = 0.02
 LONGEST = 200
@@ -128,7 +130,8 @@ def differences(before: Report, after: Report) -> list[Differs]:
         old, new = rule.fact(before), rule.fact(after)
         if old is not None and new is not None and old != new:
             found.append(_differs(rule.id, rule.title, old, new, rule.why, rule.blocking))
-    found += [row for row in (_exchanged(before, after), _program(before, after)) if row]
+    more = (_exchanged(before, after), _shapes(before, after), _program(before, after))
+    found += [row for row in more if row]
     return sorted(found, key=lambda row: not row.blocking)
 
 
@@ -187,6 +190,27 @@ def _told(traffic: dict[str, tuple[float, float]]) -> str:
         size = f" ({amount / 1e6:,.1f} MB)" if amount else ""
         words.append(f"{count:,.1f} {name}{size}")
     return ", ".join(words)
+
+
+def _shapes(before: Report, after: Report) -> Differs | None:
+    """Batch and sizes of the network, as far as the inputs of matrix operators tell them."""
+    old, new = before.run.shapes, after.run.shapes
+    if not old or not new:
+        return None
+    shared = sum(min(part, new.get(name, 0.0)) for name, part in old.items())
+    if shared >= SAME_SHAPES * min(sum(old.values()), sum(new.values())):
+        return None
+    first, second = (
+        max(rows, key=lambda name: rows[name] - others.get(name, 0.0))
+        for rows, others in ((old, new), (new, old))
+    )
+    return _differs(
+        "shapes",
+        "input sizes",
+        first,
+        second,
+        "the batch or the network is another, so a step is another amount of work",
+    )
 
 
 def _program(before: Report, after: Report) -> Differs | None:

@@ -72,7 +72,9 @@ class InputFile(Part, frozen=True, kw_only=True):
 
 
 class Run(Part, frozen=True, kw_only=True):
-    """What ran: `world_size` is None when no file says and it cannot be concluded."""
+    """What ran: `world_size` is None when no file says and it cannot be concluded. `shapes` is the
+    part of the matrix operators by name and input sizes, empty where sizes were not recorded.
+    """
 
     label: str
     world_size: int | None
@@ -84,6 +86,7 @@ class Run(Part, frozen=True, kw_only=True):
     flags: Flags
     strategy: list[str]
     files: list[InputFile]
+    shapes: dict[str, float] = msgspec.field(default_factory=dict)
 
 
 class Caveat(Part, frozen=True, kw_only=True):

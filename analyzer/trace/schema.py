@@ -137,7 +137,8 @@ class TraceMeta:
     """What the file says about itself, and what happened while it was read.
 
     `malformed` events were left out, `repairs` counts mended ones by kind. `damage` says why the
-    file itself, or its archive, could not be read as it was written; "" for a sound one.
+    file itself, or its archive, could not be read as it was written; "" for a sound one. `shapes`
+    counts matrix operators by name and input sizes, the most frequent, where those were recorded.
     """
 
     name: str
@@ -159,6 +160,7 @@ class TraceMeta:
     negative: int = 0
     repairs: dict[str, int] = field(default_factory=dict)
     damage: str = ""
+    shapes: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,20 @@ def test_what_is_exchanged_is_told_in_numbers() -> None:
     assert row.after == "12.0 all-reduce of 8 (840.0 MB)"
 
 
+def test_another_batch_warns_where_shapes_were_recorded() -> None:
+    shapes = {
+        n: {f"aten::mm [[{n}, 512], [512, 512]]": 0.9, "aten::bmm [[1]]": 0.1} for n in (64, 32)
+    }
+    assert told(run(shapes=shapes[64]), run(shapes=shapes[64])) == {}
+    assert told(run(shapes=shapes[64]), run()) == {}
+    (row,) = differences(run(shapes=shapes[64]), run(shapes=shapes[32]))
+    assert (row.id, row.blocking) == ("shapes", False)
+    assert (row.before, row.after) == (
+        "aten::mm [[64, 512], [512, 512]]",
+        "aten::mm [[32, 512], [512, 512]]",
+    )
+
+
 def test_other_kernels_warn() -> None:
     other = replace(run(), kernels=[kernel("triton", 10.0, 40.0), kernel("softmax", 20.0, 20.0)])
     (row,) = differences(run(), other)
