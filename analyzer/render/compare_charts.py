@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from analyzer.render import compare_words as say
 from analyzer.render.adding import change
+from analyzer.render.curve import two_curves
 from analyzer.render.format import StepScale, look, shorten
 from analyzer.render.svg import (
     INK,
@@ -76,6 +77,18 @@ def _stack(role: str, side: Side, classes: Sequence[str], y: float, pixels: floa
             parts.append(segment("sides-chart", name, (x, y, width, _TALL)))
         x += width
     return parts
+
+
+def curves(comparison: Comparison) -> Markup | None:
+    """What is predicted of both sides on more GPUs; None unless both were predicted."""
+    if not comparison.waterfall:
+        return None
+    return two_curves(
+        "both-chart",
+        comparison.before.scaling,
+        comparison.after.scaling,
+        desc=say.fractions(comparison),
+    )
 
 
 def waterfall(comparison: Comparison) -> Markup | None:
@@ -180,7 +193,9 @@ def _whisker(left: float, right: float, y: float) -> str:
     """The 95 % interval of where the bar ends."""
     middle = number(y + _BAR / 2)
     ends = "".join(f"M{number(at)} {number(y + 5)}V{number(y + _BAR - 5)}" for at in (left, right))
+    place = f'd="M{number(left)} {middle}H{number(right)}{ends}" fill="none"'
+    # a light edge, so that the line is seen on a dark bar
     return (
-        f'<path d="M{number(left)} {middle}H{number(right)}{ends}" stroke="{INK}" fill="none"'
-        ' class="s-ink"/>'
+        f'<path {place} stroke="#FFF" stroke-width="3" class="h"/>'
+        f'<path {place} stroke="{INK}" class="s-ink"/>'
     )

@@ -18,18 +18,22 @@ def render(comparison: Comparison) -> str:
 
 
 def _view(comparison: Comparison) -> dict[str, Any]:
-    scale = say.scale_of(comparison)
     return {
         "comparison": comparison,
         "tables": {name: make(comparison) for name, make in compare_tables.TABLES.items()},
         "charts": {
             "sides": compare_charts.bars(comparison),
             "fall": compare_charts.waterfall(comparison),
+            "curve": compare_charts.curves(comparison),
         },
         "work": [
-            ("Kernels", "kernels", say.moved(comparison.kernels, "kernel", scale)),
-            ("Collectives", "collectives", say.moved(comparison.collectives, "collective", scale)),
-            ("Operators", "ops", say.moved(comparison.ops, "op", scale)),
+            ("Kernels", "kernels", say.moved(comparison, comparison.kernels, "kernel")),
+            (
+                "Collectives",
+                "collectives",
+                say.moved(comparison, comparison.collectives, "collective"),
+            ),
+            ("Operators", "ops", say.moved(comparison, comparison.ops, "op")),
         ],
         "facts": [_facts("Before", comparison.before), _facts("After", comparison.after)],
         "dark_rules": svg.dark_rules(),

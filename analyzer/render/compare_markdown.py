@@ -80,14 +80,15 @@ def _bars(comparison: Comparison) -> str:
 def _parts(comparison: Comparison) -> list[tuple[str, str]]:
     if not comparison.waterfall:
         return []
-    scale = say.scale_of(comparison)
     work = [
         (comparison.kernels, "kernel", tables.kernels),
         (comparison.collectives, "collective", tables.collectives),
         (comparison.ops, "op", tables.ops),
     ]
     moved = [
-        "\n\n".join(filter(None, (escape(say.moved(rows, noun, scale)), _grid(make(comparison)))))
+        "\n\n".join(
+            filter(None, (escape(say.moved(comparison, rows, noun)), _grid(make(comparison))))
+        )
         for rows, noun, make in work
     ]
     return [

@@ -18,8 +18,6 @@ from analyzer.render.rank_tables import Grid, Head
 from analyzer.report.comparison import Comparison, Moved
 
 MOST_MOVED, MOST_DIFFERENCES, MOST_FINDINGS, MOST_RUNS = 12, 12, 12, 12
-# A change below this part of the step is left to compare.json.
-LEAST_MOVED = 0.0005
 
 
 def differences(comparison: Comparison) -> Grid | None:
@@ -186,8 +184,7 @@ def ops(comparison: Comparison) -> Grid | None:
 
 def _moved(comparison: Comparison, rows: Sequence[Moved], caption: str) -> Grid | None:
     scale = say.scale_of(comparison)
-    least = LEAST_MOVED * comparison.before.steps.wall_ms.mean
-    loud = [row for row in rows if abs(row.delta_ms) >= least]
+    loud = [row for row in rows if say.noticed(row, comparison)]
     if not loud:
         return None
     heads = [Head("name", True), Head("seen", True), Head("times"), Head("before"), Head("after")]
@@ -228,11 +225,11 @@ def gates(comparison: Comparison) -> Grid | None:
         heads,
         [
             [
-                row.expression,
+                shorten(row.expression, 60),
                 row.level,
                 "passed" if row.passed else "not met",
                 row.expected,
-                row.found,
+                shorten(row.found, 120),
             ]
             for row in comparison.gates
         ],

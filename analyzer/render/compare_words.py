@@ -23,7 +23,8 @@ from analyzer.report.document import Estimate
 
 NOT_COMPARABLE = "not-comparable"
 _QUIET = ("faster", "no-clear-change")
-NAMED = 8
+# A change below this part of the step is left to compare.json.
+LEAST_MOVED = 0.0005
 UNSURE = "~"
 ARROW = "\u2192"
 
@@ -204,16 +205,24 @@ def fractions(comparison: Comparison) -> str:
     before = f"{written(first, scale)} ms (f {significant(old.f.value)})"
     after = f"{written(second, scale)} ms (f {significant(new.f.value)})"
     if first == second:
-        return f"The part of the step that more GPUs do not shrink stays: {before}, then {after}."
+        return f"The part of the step that more GPUs do not shrink stays at {after}."
     verb = "fell" if second < first else "rose"
     return f"The part of the step that more GPUs do not shrink {verb} from {before} to {after}."
 
 
-def moved(rows: Sequence[Moved], noun: str, scale: StepScale) -> str:
+def noticed(row: Moved, comparison: Comparison) -> bool:
+    """Whether the change of a name is worth a line."""
+    return abs(row.delta_ms) >= LEAST_MOVED * comparison.before.steps.wall_ms.mean
+
+
+def moved(comparison: Comparison, rows: Sequence[Moved], noun: str) -> str:
     """Leads a table of work that moved."""
     if not rows:
         return f"No {noun} was recorded on either side."
-    first = rows[0]
+    first, scale = rows[0], scale_of(comparison)
+    if not noticed(first, comparison):
+        part = percent(LEAST_MOVED)
+        return f"No {noun} changed by {part} of the step or more."
     gone = sum(row.status == "removed" for row in rows)
     new = sum(row.status == "added" for row in rows)
     names = f"; {new} new, {gone} gone" if gone or new else ""

@@ -232,7 +232,7 @@ def _program(before: Report, after: Report) -> Differs | None:
     return _differs(
         "kernels",
         "kernels",
-        f"{len(old):,} names",
-        f"{len(new):,} names",
+        f"names: {len(old):,}",
+        f"names: {len(new):,}",
         f"{part}: another model, compiler or GPU",
     )
