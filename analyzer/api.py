@@ -17,9 +17,13 @@ from analyzer.errors import AnalyzerError, UnusableInput
 from analyzer.fleet import Progress
 from analyzer.ranks.member import Member
 from analyzer.ranks.pool import Job, pool
+from analyzer.report import document
 from analyzer.report.build import Request, build, label_of
 from analyzer.report.caveats import Note
+from analyzer.report.compare import compare as build_comparison
+from analyzer.report.comparison import Comparison
 from analyzer.report.document import InputFile, Report
+from analyzer.runs import Source, sources
 from analyzer.trace.assign import OPTION, ORDER, Assignment, FileInfo, assign_ranks, separate_runs
 from analyzer.trace.discover import Found, find
 from analyzer.trace.refusals import require_sound
@@ -222,4 +226,70 @@ def report(loaded: Loaded, request: Request, settings: Settings) -> Report:
     return build(loaded.job, loaded.files, loaded.notes, request, settings)
 
 
-__all__ = ["AnalyzerError", "Request", "Settings", "analyze", "digests", "load", "report"]
+def compare(
+    before: Sequence[Report | str],
+    after: Sequence[Report | str],
+    request: Request,
+    settings: Settings,
+    *,
+    labels: tuple[str, str] = ("", ""),
+    jobs: int | None = None,
+    executor: Executor | None = None,
+    force: bool = False,
+) -> Comparison:
+    """The comparison of the runs of two sides: reports, or paths of saved ones, traces, digests.
+
+    A side without a label takes the name of its first run. Sides that differ in what blocks a
+    comparison get the verdict that they cannot be compared, unless `force`.
+    """
+
+    def opened_one(source: Source) -> Report:
+        if source.report is not None:
+            return document.read(source.report)
+        return analyze(source.paths, request, settings, jobs=jobs, executor=executor)
+
+    def opened(items: Sequence[Report | str]) -> list[Report]:
+        reports: list[Report] = []
+        for item in items:
+            if isinstance(item, Report):
+                reports.append(item)
+                continue
+            reports += map(opened_one, sources(item))
+        return reports
+
+    return compared(opened(before), opened(after), request, settings, labels=labels, force=force)
+
+
+def compared(
+    before: Sequence[Report],
+    after: Sequence[Report],
+    request: Request,
+    settings: Settings,
+    *,
+    labels: tuple[str, str],
+    force: bool,
+) -> Comparison:
+    """The comparison of reports, the sides named as asked or after their runs."""
+    first, second = labels[0] or before[0].run.label, labels[1] or after[0].run.label
+    if first == second:
+        first, second = "before", "after"
+    return build_comparison(
+        before,
+        after,
+        labels=(first, second),
+        created=request.created,
+        limits=settings.thresholds,
+        force=force,
+    )
+
+
+__all__ = [
+    "AnalyzerError",
+    "Request",
+    "Settings",
+    "analyze",
+    "compare",
+    "digests",
+    "load",
+    "report",
+]

@@ -13,14 +13,21 @@ from pathlib import Path
 import click
 
 from analyzer import __version__, api, options
+from analyzer.compare_command import against_baseline, compare
 from analyzer.digest import packed
 from analyzer.errors import AnalyzerError, UsageError
 from analyzer.findings import glossary
+from analyzer.judging import Judging
+from analyzer.loading import load, say_skipped
 from analyzer.options import Target, Terminal
 from analyzer.render import curve, files, inspection
 from analyzer.render import format as printed
-from analyzer.report import document
+from analyzer.render.painting import Mark, of_comparison, of_report
+from analyzer.report import comparison, document
+from analyzer.report import schema as schemas
 from analyzer.report.build import Request
+from analyzer.report.comparison import is_comparison
+from analyzer.report.gates import Condition
 from analyzer.scaling import laws as law
 from analyzer.scaling.serial import Mode
 from analyzer.trace.discover import find
@@ -49,6 +56,7 @@ def cli(
 
     \b
     ceiling analyze traces/ -o report/       report.html, report.json, report.md
+    ceiling compare before/ after/           did the change help, and why
     ceiling laws --serial 0.1 --gpus 2,4,8   the laws as a calculator
     """
     if color is None:
@@ -97,6 +105,17 @@ def cli(
     callback=options.parsed(options.ranks_of),
     help="Rank of a file whose name and metadata do not say it.",
 )
+@click.option(
+    "--baseline",
+    metavar="PATH",
+    help="Compare with this run: the report.json of a run before, or its traces.",
+)
+@options.FAIL_ON
+@options.WARN_ON
+@options.EXIT_ZERO
+@options.GITHUB
+@options.REPORT_URL
+@options.COMMENT_ID
 @options.STRICT
 @options.STEPS
 @options.JOBS
@@ -115,50 +134,49 @@ def analyze(
     shared_loader: bool,
     label: str,
     rank_of: dict[str, int],
+    baseline: str | None,
+    fail_on: tuple[Condition, ...],
+    warn_on: tuple[Condition, ...],
+    exit_zero: bool,
+    github: bool,
+    report_url: str | None,
+    comment_id: str,
     strict: bool,
     step_pattern: str | None,
     jobs: int | None,
     config: Path | None,
-) -> None:
+) -> int:
     """Report on the traces of all ranks: files, folders, patterns, digests.
 
     \b
     ceiling analyze traces/
     ceiling analyze "run/rank*.json.gz" -o report/ --duration 30d
+    ceiling analyze traces/ --baseline main.report.json --fail-on slower:5%
     """
     settings = options.settings(config, step_pattern)
-    target = Target.of(output, formats, force, open_page)
-    loaded = _load(terminal, paths, rank_of, settings, jobs, strict=strict)
+    judging = Judging.of(
+        fail_on,
+        warn_on,
+        settings,
+        compared=baseline is not None,
+        exit_zero=exit_zero,
+        github=github,
+    )
+    target = Target.of(output, formats, force, open_page, mark=Mark(comment_id, report_url))
+    beside = None if baseline is None else target.beside("compare", force=force)
+    loaded = load(terminal, paths, rank_of, settings, jobs, strict=strict)
     request = Request(label, options.now(), mode, shared_loader, duration, n)
-    target.paint(api.report(loaded, request, settings), terminal)
+    report = api.report(loaded, request, settings)
+    painting = of_report(report)
+    target.paint(painting, terminal)
+    if baseline is None or beside is None:
+        return judging.finish(report, judging.judge(report), painting, target, terminal)
+    return against_baseline(
+        report, baseline, request, settings, judging, beside, terminal, jobs=jobs
+    )
 
 
-def _load(
-    terminal: Terminal,
-    paths: tuple[str, ...],
-    rank_of: dict[str, int],
-    settings: api.Settings,
-    jobs: int | None,
-    *,
-    strict: bool = False,
-) -> api.Loaded:
-    found = find(paths)
-    with terminal.bar(len(found.traces)) as progress:
-        digested = api.digests(
-            paths, settings, jobs=jobs, found=found, progress=progress, strict=strict
-        )
-    _say_skipped(terminal, digested)
-    loaded = api.load(digested, rank_of=rank_of, settings=settings)
-    if terminal.verbose:
-        for file in loaded.files:
-            if file.rank is not None:
-                terminal.say(f"{file.name}: rank {file.rank} by {file.rank_rule}")
-    return loaded
-
-
-def _say_skipped(terminal: Terminal, digested: api.Digested) -> None:
-    for file in digested.unusable:
-        terminal.say(f"skipped {api.sentence(file)}")
+cli.add_command(compare)
 
 
 @cli.command()
@@ -180,7 +198,7 @@ def inspect(
     ceiling inspect traces/
     """
     settings = options.settings(config, step_pattern)
-    loaded = _load(terminal, paths, {}, settings, jobs)
+    loaded = load(terminal, paths, {}, settings, jobs)
     report = api.report(loaded, Request("", options.now()), settings)
     click.echo(inspection.render(report), nl=False)
 
@@ -222,7 +240,7 @@ def digest(
         digested = api.digests(
             paths, settings, jobs=jobs, found=found, progress=progress, strict=strict
         )
-    _say_skipped(terminal, digested)
+    say_skipped(terminal, digested)
     targets = {output / f"{path.name}.digest": path for path in digested.digests}
     if len(targets) < len(digested.digests):
         raise UsageError("two of the traces have the same name", "digest one folder at a time")
@@ -247,13 +265,17 @@ def render(
     force: bool,
     open_page: bool,
 ) -> None:
-    """Paint a saved report.json again, without the traces.
+    """Paint a saved report.json or compare.json again, without the traces.
 
     \b
     ceiling render report.json --format markdown
     """
+    if is_comparison(report):
+        target = Target.of(output, formats, force, open_page, "compare")
+        target.paint(of_comparison(comparison.read(report)), terminal)
+        return
     target = Target.of(output, formats, force, open_page)
-    target.paint(document.read(report), terminal)
+    target.paint(of_report(document.read(report)), terminal)
 
 
 @cli.command()
@@ -319,12 +341,12 @@ def explain(id: str | None) -> None:
 
 @cli.command()
 def schema() -> None:
-    """JSON Schema of report.json.
+    """JSON Schema of report.json and compare.json.
 
     \b
     ceiling schema > report.schema.json
     """
-    click.echo(json.dumps(document.schema(), indent=2))
+    click.echo(json.dumps(schemas.schema(), indent=2))
 
 
 def main() -> None:
@@ -339,9 +361,11 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Exit code of the command line (0 fine, 2 usage, 3 no usable input, 70 internal)."""
+    """Exit code of the command line (0 fine, 1 gate failed, 2 usage, 3 no usable input, 4 not
+    comparable, 70 internal).
+    """
     try:
-        cli.main(arguments, prog_name="ceiling", standalone_mode=False)
+        answer = cli.main(arguments, prog_name="ceiling", standalone_mode=False)
     except AnalyzerError as error:
         _complain(error.message, error.hint)
         return error.exit_code
@@ -371,7 +395,7 @@ def run(arguments: list[str]) -> int:
             "run again as `ceiling -v ...` and report the traceback with the trace's header",
         )
         return INTERNAL_ERROR
-    return 0
+    return answer if isinstance(answer, int) else 0
 
 
 def _complain(message: str, hint: str) -> None:

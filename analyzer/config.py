@@ -25,7 +25,7 @@ else:
 # What [tool.ceiling.kernels] may declare a device activity to be.
 ACTIVITIES = ("communication", "compute", "copy", "fused", "optimizer")
 
-_TABLES = ("kernels", "step_pattern", "thresholds")
+_TABLES = ("fail_on", "kernels", "step_pattern", "thresholds", "warn_on")
 _FIELD = "this tool's choice: "
 
 
@@ -124,6 +124,14 @@ class Thresholds:
         0.10, _FIELD + "a replay further off the recorded step is not used"
     )
 
+    # Before and after
+    equal_share: float = _threshold(
+        0.02, _FIELD + "a step that differs by less is as long as it was; benchmarks drift by 1 %"
+    )
+    mixed_share: float = _threshold(
+        0.05, _FIELD + "a class that moves against the step is worth a line from 5 % of it"
+    )
+
     # How far the recording itself can be trusted
     profiler_overhead_share: float = _threshold(
         0.05, _FIELD + "part of the step spent in the profiler's own work"
@@ -144,11 +152,15 @@ DEFAULT_THRESHOLDS = Thresholds()
 
 @dataclass(frozen=True)
 class Settings:
-    """What one analysis runs with; `kernels` maps an activity to regular expressions of names."""
+    """What one analysis runs with; `kernels` maps an activity to regular expressions of names,
+    `fail_on` and `warn_on` hold gates.
+    """
 
     thresholds: Thresholds = DEFAULT_THRESHOLDS
     kernels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     step_pattern: str | None = None
+    fail_on: tuple[str, ...] = ()
+    warn_on: tuple[str, ...] = ()
 
 
 def load_settings(path: Path | None, start: Path) -> Settings:
@@ -192,7 +204,16 @@ def _settings(table: dict[str, Any], file: str) -> Settings:
         thresholds=_thresholds(_table(table.get("thresholds", {}), "thresholds", file), file),
         kernels=_kernels(_table(table.get("kernels", {}), "kernels", file), file),
         step_pattern=pattern,
+        fail_on=_gates(table, "fail_on", file),
+        warn_on=_gates(table, "warn_on", file),
     )
+
+
+def _gates(table: Mapping[str, Any], key: str, file: str) -> tuple[str, ...]:
+    gates = table.get(key, [])
+    if not isinstance(gates, list) or not all(isinstance(gate, str) for gate in gates):
+        raise UsageError(f"{file}: {key} must be a list of gates as text, not {gates!r}")
+    return tuple(gates)
 
 
 def _thresholds(table: dict[str, Any], file: str) -> Thresholds:

@@ -20,9 +20,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from analyzer.config import Settings, load_settings
 from analyzer.errors import UsageError
 from analyzer.fleet import Progress as OnFile
-from analyzer.render import console, files
+from analyzer.render import files
 from analyzer.render.format import clean, data_size
-from analyzer.report.document import Report
+from analyzer.render.painting import UNMARKED, Mark, Painting
+from analyzer.report.gates import Condition, condition
 from analyzer.scaling import laws
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(d|h|min|m|s)")
@@ -89,6 +90,11 @@ def ranks_of(texts: tuple[str, ...]) -> dict[str, int]:
     return found
 
 
+def conditions(texts: tuple[str, ...]) -> tuple[Condition, ...]:
+    """The gates of a repeated option."""
+    return tuple(map(condition, texts))
+
+
 @dataclass(frozen=True)
 class Terminal:
     """How to talk: what the global switches and the streams allow."""
@@ -123,11 +129,22 @@ class Target:
     stdout: str
     open_page: bool
 
+    mark: Mark = UNMARKED
+
     @classmethod
     def of(
-        cls, output: str | None, formats: tuple[str, ...], force: bool, open_page: bool
+        cls,
+        output: str | None,
+        formats: tuple[str, ...],
+        force: bool,
+        open_page: bool,
+        stem: str = "report",
+        mark: Mark = UNMARKED,
     ) -> Target:
-        """From the options; UsageError when they contradict each other or a file exists."""
+        """From the options; UsageError when they contradict each other or a file exists.
+
+        Markdown beside a picture shows it.
+        """
         to_stdout = output in (None, "-")
         if to_stdout and len(formats) > 1:
             raise UsageError("stdout holds one format", "give one --format, or a folder to -o")
@@ -136,34 +153,61 @@ class Target:
         elif formats == ("text",):
             raise UsageError("text is printed, not written", "leave -o out, or --format")
         else:
-            planned = files.plan(Path(output), [f for f in formats if f != "text"])
+            planned = files.plan(Path(output), [f for f in formats if f != "text"], stem)
         if open_page and "html" not in planned.values():
             raise UsageError("--open needs a page", "give a folder or an .html file to -o")
         files.check(list(planned), force=force)
-        return cls(planned, formats[0] if to_stdout and formats else "text", open_page)
+        pictures = [path.name for path, name in planned.items() if name == "svg"]
+        shown = replace(mark, picture=pictures[0] if pictures else None)
+        return cls(planned, formats[0] if to_stdout and formats else "text", open_page, shown)
 
-    def paint(self, report: Report, terminal: Terminal) -> None:
-        """Writes the files, then prints."""
-        painted = {
-            path: files.encoded(files.FORMATS[name][1](report)) for path, name in self.files.items()
+    def beside(self, stem: str, *, force: bool) -> Target:
+        """The same formats for another document in the same folder; prints as text or not at all.
+
+        UsageError when a file exists and may not be replaced.
+        """
+        planned = {
+            path.with_name(f"{stem}{path.suffix}"): name
+            for path, name in self.files.items()
+            if path.stem == "report"
         }
-        files.write(painted)
+        files.check(list(planned), force=force)
+        mark = self.mark
+        if mark.picture:
+            mark = replace(mark, picture=f"{stem}{Path(mark.picture).suffix}")
+        return Target(planned, self.stdout, False, mark)
+
+    def paint(self, painting: Painting, terminal: Terminal) -> None:
+        """Writes the files and prints."""
+        sizes = self._written(painting)
         if self.stdout != "text":
             # Bytes: a document is UTF-8 whatever the terminal's encoding.
-            click.echo(files.encoded(files.FORMATS[self.stdout][1](report)), nl=False)
+            click.echo(files.encoded(painting.paint[self.stdout](self.mark)), nl=False)
         elif terminal.quiet:
-            click.echo(console.verdict_line(report))
+            click.echo(painting.line)
         else:
-            click.echo(
-                console.render(report, color=terminal.color, ascii_only=terminal.ascii_only),
-                nl=False,
-                color=terminal.color,
-            )
-        for path, data in painted.items():
-            terminal.say(f"wrote {path} ({data_size(len(data))})")
+            text = painting.text(terminal.color, terminal.ascii_only)
+            click.echo(text, nl=False, color=terminal.color)
+        self._say(sizes, terminal)
         pages = [path for path, name in self.files.items() if name == "html"]
         if self.open_page and pages:
             webbrowser.open(pages[0].absolute().as_uri())
+
+    def write(self, painting: Painting, terminal: Terminal) -> None:
+        """Writes the files and prints nothing."""
+        self._say(self._written(painting), terminal)
+
+    def _written(self, painting: Painting) -> dict[Path, int]:
+        painted = {
+            path: files.encoded(painting.paint[name](self.mark))
+            for path, name in self.files.items()
+        }
+        files.write(painted)
+        return {path: len(data) for path, data in painted.items()}
+
+    def _say(self, sizes: dict[Path, int], terminal: Terminal) -> None:
+        for path, size in sizes.items():
+            terminal.say(f"wrote {path} ({data_size(size)})")
 
 
 def settings(config: Path | None, step_pattern: str | None) -> Settings:
@@ -215,6 +259,24 @@ OUTPUT = click.option(
     "-o",
     "--output",
     metavar="PATH",
-    help="Folder for report.html, .json and .md; one file by its suffix; - for stdout.",
+    help="Folder for .html, .json and .md files; one file by its suffix; - for stdout.",
 )
 OPEN = click.option("--open", "open_page", is_flag=True, help="Open the HTML report.")
+REPORT_URL = click.option("--report-url", metavar="URL", help="Link in the Markdown: the page.")
+COMMENT_ID = click.option(
+    "--comment-id", default="default", metavar="TEXT", help="Tells several comments apart."
+)
+FAIL_ON = click.option(
+    "--fail-on",
+    multiple=True,
+    metavar="GATE",
+    callback=parsed(conditions),
+    help="Exit 1 where this holds: step_ms>105, gain>10%, slower:5%.",
+)
+WARN_ON = click.option(
+    "--warn-on", multiple=True, metavar="GATE", callback=parsed(conditions), help="Warn of it only."
+)
+EXIT_ZERO = click.option("--exit-zero", is_flag=True, help="Report failed gates, exit 0.")
+GITHUB = click.option(
+    "--github", is_flag=True, help="Write the job summary and up to 3 annotations."
+)

@@ -12,9 +12,9 @@ from jsonschema import Draft202012Validator
 from runs import write_run
 
 from analyzer.cli import run
-from analyzer.report import document
+from analyzer.report.schema import schema
 
-VALIDATOR = Draft202012Validator(document.schema())
+VALIDATOR = Draft202012Validator(schema())
 
 
 @pytest.fixture(autouse=True)

@@ -17,12 +17,12 @@ from analyzer import __version__
 from analyzer.classify.classes import CLASSES, GROUPS
 from analyzer.cli import cli
 from analyzer.findings.detectors import CATALOGUE
-from analyzer.report import document
 from analyzer.report.caveats import RULES
+from analyzer.report.schema import schema
 from analyzer.report.shares import EDITS
 
 SAMPLES = Path(__file__).parent.parent / "sample_traces"
-COMMANDS = ("analyze", "inspect", "digest", "render", "laws", "explain", "schema")
+COMMANDS = ("analyze", "compare", "inspect", "digest", "render", "laws", "explain", "schema")
 IDS = (*CLASSES, *GROUPS, *CATALOGUE, *EDITS, *(rule.id for rule in RULES), "rank-by-order")
 
 
@@ -200,4 +200,4 @@ def test_explain_suggests_the_nearest_id(ceiling: Run) -> None:
 def test_the_schema_is_a_schema_and_the_published_one(ceiling: Run) -> None:
     read = json.loads(ceiling("schema").out)
     Draft202012Validator.check_schema(read)
-    assert read == document.schema()
+    assert read == schema()

@@ -98,7 +98,7 @@ def test_an_existing_report_is_kept_unless_forced(
     ran = ceiling("analyze", folder, "-o", page)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("error: already in ")
-    assert ran.err.endswith(": mine.html\nhint: pass --force to replace what is there\n")
+    assert ran.err.endswith(": mine.html\nhint: pass -f to replace what is there\n")
     assert page.read_text() == "old"
     assert ceiling("analyze", folder, "-o", page, "--force").code == 0
     assert page.read_text().lower().startswith("<!doctype html>")

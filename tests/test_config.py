@@ -84,7 +84,7 @@ def test_a_named_file_goes_before_the_nearest(tmp_path: Path) -> None:
         (
             "[tool.ceiling]\nqqq = 1",
             "pyproject.toml: unknown key qqq in [tool.ceiling]",
-            "Valid keys: kernels, step_pattern, thresholds.",
+            "Valid keys: fail_on, kernels, step_pattern, thresholds, warn_on.",
         ),
         (
             "[tool.ceiling.thresholds]\ncopy_share = '5 %'",

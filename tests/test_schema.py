@@ -15,8 +15,9 @@ from analyzer import api
 from analyzer.config import Settings
 from analyzer.report import document
 from analyzer.report.build import Request
+from analyzer.report.schema import schema
 
-SCHEMA = document.schema()
+SCHEMA = schema()
 PARTS: dict[str, dict[str, Any]] = SCHEMA["$defs"]
 # Names of report.json that are promised; more may be added, none may go.
 PROMISED = {

@@ -195,7 +195,8 @@ class View:
         """How to confirm a fix: the threshold that `what` should fall below."""
         return (
             f"Record at least 5 steps again: {what} should fall below "
-            f"{self.both(limit * self.job.step_ns)}, and the step be shorter than now."
+            f"{self.both(limit * self.job.step_ns)}; `ceiling compare` then says whether the "
+            "step is shorter."
         )
 
 

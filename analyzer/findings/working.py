@@ -157,8 +157,8 @@ def tiny_kernels(view: View) -> Outcome:
         so="Let torch.compile fuse them, use foreach or fused optimizers, and replace chains of "
         "element-wise operators by one.",
         check=f"Record at least 5 steps again: less than {percent(limits.tiny_kernel_share)} of "
-        f"kernels should be shorter than {limits.tiny_kernel_us:g} µs, "
-        "and the step be shorter than now.",
+        f"kernels should be shorter than {limits.tiny_kernel_us:g} µs; `ceiling compare` then says "
+        "whether the step is shorter.",
         where=view.kernel_places(
             lambda k: (
                 k.activity <= Activity.OPTIMIZER

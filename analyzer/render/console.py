@@ -27,6 +27,7 @@ from analyzer.report.document import Caveat, Finding, Report
 MOST_FINDINGS = 8
 MOST_CAVEATS = 8
 LONGEST = 300
+NEXT = "fix one thing, record again, then: ceiling compare BEFORE AFTER"
 _GLUE = "\u00a0"
 _MARKS = {"error": "!!", "warning": "!"}
 
@@ -160,6 +161,9 @@ def _notes(console: Console, report: Report) -> None:
         console.print(Padding(Text(f"* {sentences.LOWERS}"), (0, 0, 0, 2)))
     if listed and report.whatif.basis == "share":
         console.print(Padding(Text(sentences.findings(report)), (0, 0, 0, 2)))
+    if listed:
+        console.print()
+        console.print(Text(f"Next: {NEXT}", "dim"))
 
 
 def _caveat(caveat: Caveat) -> Text:

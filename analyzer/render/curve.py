@@ -189,6 +189,38 @@ def scaling_curve(ident: str, scaling: Scaling, *, desc: str) -> Markup:
     )
 
 
+def two_curves(ident: str, before: Scaling, after: Scaling, *, desc: str) -> Markup | None:
+    """What is predicted of two runs, each over its own one GPU; None unless both are predicted."""
+    if min(len(before.predict), len(after.predict)) < 2:
+        return None
+    most = min(before.predict[-1].n, after.predict[-1].n)
+    old, new = (
+        [(row.n, row.speedup) for row in scaling.predict if row.n <= most]
+        for scaling in (before, after)
+    )
+    ceilings = [(scaling.ceiling_one_gpu.value, scaling) for scaling in (before, after)]
+    known = [value for value, _ in ceilings if value is not None]
+    values = [value for _, value in (*old, *new)]
+    axes = _axes(most, values, max(known) if len(known) == len(ceilings) else None)
+    lines = [_Line("ideal", [(1, 1), (most, most)], MUTED, "s-muted", 1.2, "2 3")]
+    styles = ((_TEAL, "s-copy", "before"), (INK, "s-ink", "after"))
+    for (limit, _), (stroke, name, side) in zip(ceilings, styles, strict=True):
+        if limit is not None:
+            label = f"ceiling {side} {multiple(limit)}"
+            lines.append(_Line(label, [(1, limit), (most, limit)], stroke, name, 1.2, "2 4"))
+    lines.append(_Line("before, predicted", old, _TEAL, "s-copy", 2.5))
+    lines.append(_Line("after, predicted", new, INK, "s-ink", 2.5))
+    return _figure(
+        ident,
+        lines,
+        axes=axes,
+        ticks=_apart([row.n for row in after.predict if row.n <= most]),
+        trusted_n=TRUSTED * min(before.n, after.n),
+        marks=[],
+        words=("Speedup over one GPU against the number of GPUs, before and after", desc),
+    )
+
+
 def _apart(sizes: Sequence[int]) -> list[int]:
     """Sizes whose labels do not touch: powers of two, and others that are not beside one."""
     powers = {n for n in sizes if n & (n - 1) == 0}

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from analyzer.errors import UsageError
-from analyzer.render import html, markdown
-from analyzer.report.document import Report, dumps
 
-Painter = Callable[[Report], str]
-
-# Format -> file name in a folder of outputs, and how it is painted.
-FORMATS: dict[str, tuple[str, Painter]] = {
-    "html": ("report.html", html.render),
-    "json": ("report.json", lambda report: dumps(report).decode()),
-    "markdown": ("report.md", markdown.comment),
-}
+# Format -> ending of its file. A picture is written where it is asked for by name.
+FORMATS = {"html": ".html", "json": ".json", "markdown": ".md", "svg": ".svg"}
+WRITTEN = ("html", "json", "markdown")
 # Endings that ask for something else than a folder.
-_FOREIGN = frozenset({".pdf", ".txt", ".csv", ".svg", ".png", ".xml", ".yaml"})
-_BY_SUFFIX = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown"}
+_FOREIGN = frozenset({".pdf", ".txt", ".csv", ".png", ".xml", ".yaml"})
+_BY_SUFFIX = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown", ".svg": "svg"}
 
 
-def plan(output: Path, formats: list[str]) -> dict[Path, str]:
-    """File -> format: `output` names a file by its suffix, else a folder for all the formats."""
+def plan(output: Path, formats: list[str], stem: str = "report") -> dict[Path, str]:
+    """File -> format: `output` names a file by its suffix, else a folder for all the formats, in
+    files called `stem`.
+    """
     named = _BY_SUFFIX.get(output.suffix.lower())
     if named is None and (output.is_file() or output.suffix.lower() in _FOREIGN):
         raise UsageError(
@@ -33,7 +28,7 @@ def plan(output: Path, formats: list[str]) -> dict[Path, str]:
             f"give a folder to -o, or a name that ends in {', '.join(_BY_SUFFIX)}",
         )
     if named is None:
-        return {output / FORMATS[f][0]: f for f in (formats or list(FORMATS))}
+        return {output / f"{stem}{FORMATS[f]}": f for f in (formats or WRITTEN)}
     if formats not in ([], [named]):
         raise UsageError(
             f"{output.name} holds one format, {', '.join(formats)} was asked for",
@@ -50,7 +45,7 @@ def check(files: list[Path], *, force: bool) -> None:
         more = f" and {len(existing) - 3} more" if len(existing) > 3 else ""
         raise UsageError(
             f"already in {existing[0].parent}: {names}{more}",
-            "pass --force to replace what is there",
+            "pass -f to replace what is there",
         )
 
 

@@ -30,6 +30,7 @@ from analyzer.render import format as form
 from analyzer.render.curve import TRUSTED
 from analyzer.render.format import StepScale
 from analyzer.report.document import Report
+from analyzer.report.part import Part
 
 MOST_FINDINGS = 8
 MOST_FILES = 64
@@ -58,12 +59,11 @@ class Row(NamedTuple):
 
 def render(report: Report) -> str:
     """The page; the same report gives the same bytes."""
-    return (
-        _environment(sentences.scale_of(report)).get_template("report.html").render(_view(report))
-    )
+    return environment(sentences.scale_of(report)).get_template("report.html").render(_view(report))
 
 
-def _environment(scale: StepScale) -> Environment:
+def environment(scale: StepScale) -> Environment:
+    """The templates with the words and numbers of one scale."""
     package = Path(__file__).resolve().parents[1]
     env = Environment(
         # a wheel carries the templates inside the package, an editable install beside it
@@ -110,7 +110,7 @@ def _view(report: Report) -> dict[str, Any]:
         "with_laws": any(row.amdahl is not None for row in report.scaling.predict),
         "with_duration": any(row.duration_s is not None for row in report.scaling.predict),
         "dark_rules": svg.dark_rules(),
-        "embedded": _embedded(report),
+        "embedded": embedded(report),
         "charts": charts.charts(report),
         "curves": charts.part_curves(report),
         "tables": {name: make(report) for name, make in TABLES.items()},
@@ -171,8 +171,8 @@ def _inputs(report: Report) -> dict[str, Any]:
     }
 
 
-def _embedded(report: Report) -> Markup:
-    """The report as ASCII JSON without markup characters, so that no name in it ends it early."""
+def embedded(report: Part) -> Markup:
+    """The document as ASCII JSON without markup characters, so that no name in it ends it early."""
     text = msgspec.json.encode(report).decode()
     return Markup(re.sub(r"[^ -~]|[<>&]", _unicode_escape, text))
 

@@ -44,21 +44,38 @@ SENTENCES = 2_000
 BAR = 60
 
 
-def comment(report: Report, comment_id: str = "default", report_url: str | None = None) -> str:
-    """The pull-request comment, at most 60,000 characters; the first line finds it again."""
-    name = re.sub(r"[^\w.-]", "-", comment_id)
-    head = [f"<!-- {report.tool.name}:report:{name} -->\n{_heading(report)}"]
-    body = [*_open_part(report, COMMENT_FINDINGS), *(_folded(*part) for part in _parts(report))]
-    return _fit([*head, *body], _foot(report, report_url), COMMENT_LIMIT)
+def comment(
+    report: Report,
+    comment_id: str = "default",
+    report_url: str | None = None,
+    picture: str | None = None,
+) -> str:
+    """The pull-request comment, at most 60,000 characters; the first line finds it again.
+
+    `picture` is a file beside it that takes the place of the bar of letters.
+    """
+    head = [f"{marker(report.tool.name, 'report', comment_id)}\n{_heading(report)}"]
+    body = [
+        *_open_part(report, COMMENT_FINDINGS, picture),
+        *(folded(*part) for part in _parts(report)),
+    ]
+    return fit([*head, *body], _foot(report, report_url), COMMENT_LIMIT)
 
 
 def summary(report: Report) -> str:
     """The same for a job summary: ten findings, every section open."""
-    body = [*_open_part(report, SUMMARY_FINDINGS), *(_opened(*part) for part in _parts(report))]
-    return _fit([_heading(report), *body], _foot(report, None), SUMMARY_LIMIT)
+    body = [*_open_part(report, SUMMARY_FINDINGS), *(opened(*part) for part in _parts(report))]
+    return fit([_heading(report), *body], _foot(report, None), SUMMARY_LIMIT)
 
 
-def _fit(sections: Sequence[str], foot: str, limit: int) -> str:
+def marker(tool: str, kind: str, comment_id: str) -> str:
+    """The hidden line by which a comment is found again."""
+    name = re.sub(r"[^\w.-]", "-", comment_id)
+    return f"<!-- {tool}:{kind}:{name} -->"
+
+
+def fit(sections: Sequence[str], foot: str, limit: int) -> str:
+    """The sections that are not empty, dropped from the bottom until they fit, and the foot."""
     kept = [section for section in sections if section]
     cut = 0
     while True:
@@ -74,12 +91,12 @@ def _heading(report: Report) -> str:
     return f"## {escape(report.verdict.text)}"
 
 
-def _open_part(report: Report, most: int) -> list[str]:
+def _open_part(report: Report, most: int, picture: str | None = None) -> list[str]:
     return [
         lead_numbers.numbers(report),
         *_caveats(report),
         _findings(report, report.findings[:most]),
-        _bar(report),
+        f"![Step time by class](./{picture})" if picture else _bar(report),
     ]
 
 
@@ -148,11 +165,13 @@ def _parts(report: Report) -> list[tuple[str, str]]:
     ]
 
 
-def _folded(title: str, body: str) -> str:
+def folded(title: str, body: str) -> str:
+    """A section that is closed at first."""
     return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"
 
 
-def _opened(title: str, body: str) -> str:
+def opened(title: str, body: str) -> str:
+    """A section under a heading."""
     return f"### {title}\n\n{body}"
 
 
@@ -245,5 +264,9 @@ def _foot(report: Report, url: str | None) -> str:
     tool = f"{report.tool.name} {report.tool.version}, {escape(report.run.label, 60)}"
     if url is None:
         return tool
-    safe = re.sub(r"[\s()<>]", lambda found: f"%{ord(found[0]):02X}", url)
-    return f"[Full report (HTML)]({safe}), {tool}"
+    return f"[Full report (HTML)]({safe(url)}), {tool}"
+
+
+def safe(url: str) -> str:
+    """An address that cannot end the link it stands in."""
+    return re.sub(r"[\s()<>]", lambda found: f"%{ord(found[0]):02X}", url)

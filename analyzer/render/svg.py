@@ -90,6 +90,13 @@ def standalone(svg: Markup) -> str:
     return opened.replace("<title ", style + "<title ", 1)
 
 
+def nothing(ident: str) -> Markup:
+    """A drawing that says there is nothing to draw."""
+    words = "No time was measured."
+    body = text(0, 20, words)
+    return drawing(f"{ident}-none", words, words, height=30, body=body)
+
+
 def defs(ident: str, names: set[str]) -> str:
     """The patterns of these hatches, to be placed once in the drawing `ident`."""
     patterns = []

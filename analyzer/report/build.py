@@ -27,6 +27,7 @@ from analyzer.ranks.unknown import unknown, work_lost
 from analyzer.report import document as doc
 from analyzer.report import together, whatifs
 from analyzer.report.caveats import Note, caveats
+from analyzer.report.ops import ops
 from analyzer.report.shares import NOTHING_LEFT
 from analyzer.report.unmeasured import no_scaling, reasons
 from analyzer.scaling.predict import OVERHEAD_GROWTH, Limit, held, predict
@@ -41,11 +42,13 @@ from analyzer.scaling.serial import (
     serial_fraction,
 )
 from analyzer.trace import filenames
+from analyzer.trace.schema import TraceMeta
 from analyzer.whatif.study import study
 
 NS_PER_MS = 1e6
 LARGEST_PREDICTED = 1024
 MOST_KERNELS = 40
+MOST_SHAPES = 12
 
 A_BOUND = "a share has no interval"
 NO_BOUND = "shares cannot tell what fixing this is worth"
@@ -106,6 +109,7 @@ def build(
         unknown=_unknown(job),
         passed=ranked.passed,
         thresholds={name: float(limit) for name, limit in limits.as_dict().items()},
+        ops=ops(job),
     )
 
 
@@ -144,6 +148,7 @@ def _run(job: Job, files: Sequence[doc.InputFile], label: str, strategy: Sequenc
         ),
         strategy=list(strategy),
         files=[replace(file, name=_encodable(_local(file.name))) for file in files],
+        shapes=_shapes(metas),
     )
 
 
@@ -154,6 +159,16 @@ def _local(name: str) -> str:
     """
     inside = not re.match(r"[/\\~]|\.\.[/\\]|[A-Za-z]:[/\\]|[a-z0-9+.-]+://", name)
     return name if inside else re.split(r"[/\\]", name.rstrip("/\\"))[-1]
+
+
+def _shapes(metas: Sequence[TraceMeta]) -> dict[str, float]:
+    """Parts of the matrix operators by name and input sizes, over all ranks."""
+    counts: Counter[str] = Counter()
+    for meta in metas:
+        counts.update(meta.shapes)
+    total = counts.total()
+    order = sorted(counts, key=lambda name: (-counts[name], name))
+    return {_encodable(name): counts[name] / total for name in order[:MOST_SHAPES]}
 
 
 def _encodable(name: str) -> str:

@@ -72,7 +72,9 @@ class InputFile(Part, frozen=True, kw_only=True):
 
 
 class Run(Part, frozen=True, kw_only=True):
-    """What ran: `world_size` is None when no file says and it cannot be concluded."""
+    """What ran: `world_size` is None when no file says and it cannot be concluded. `shapes` is the
+    part of the matrix operators by name and input sizes, empty where sizes were not recorded.
+    """
 
     label: str
     world_size: int | None
@@ -84,6 +86,7 @@ class Run(Part, frozen=True, kw_only=True):
     flags: Flags
     strategy: list[str]
     files: list[InputFile]
+    shapes: dict[str, float] = msgspec.field(default_factory=dict)
 
 
 class Caveat(Part, frozen=True, kw_only=True):
@@ -312,6 +315,14 @@ class Kernel(Part, frozen=True, kw_only=True):
     share: float
 
 
+class Op(Part, frozen=True, kw_only=True):
+    """Device work by the host op that launched it, per rank and step; `count` is of device work."""
+
+    name: str
+    count: float
+    ms: float
+
+
 class Unknown(Part, frozen=True, kw_only=True):
     """A trace category this tool has no rule for, with its time."""
 
@@ -349,6 +360,7 @@ class Report(Part, frozen=True, kw_only=True):
     unknown: list[Unknown]
     passed: list[str]
     thresholds: dict[str, float]
+    ops: list[Op] = msgspec.field(default_factory=list)
 
 
 def dumps(report: Report) -> bytes:
@@ -392,8 +404,3 @@ def read(path: Path) -> Report:
     except OSError as error:
         raise UnusableInput(f"{path.name}: cannot be read ({error.strerror or error})") from error
     return loads(text, path.name)
-
-
-def schema() -> dict[str, Any]:
-    """JSON Schema (2020-12) of report.json."""
-    return msgspec.json.schema(Report)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from analyzer.classify import classes as c
 from analyzer.scaling import laws
+from analyzer.scaling.student import student_t_975
 
 Mode = Literal["strong", "accum", "weak"]
 Role = Literal["scales", "serial", "overhead", "neutral"]
@@ -295,35 +295,6 @@ def half_width(residuals: Floats) -> tuple[float | None, str]:
         )
     spread = float(residuals.std(ddof=1)) / math.sqrt(independent)
     return student_t_975(independent - 1.0) * spread, ""
-
-
-def student_t_975(freedom: float) -> float:
-    """The 97.5 % point of Student's t for `freedom` >= 2, whole or not, to 1e-9.
-
-    Bisection on the distribution function, which with t = sqrt(v) tan(a) is the integral of
-    cos(a)^(v-1): smooth, so 64 Gauss-Legendre points are exact to rounding.
-    """
-    if not freedom >= 2.0:
-        raise ValueError(f"At least 2 degrees of freedom are needed, there are {freedom}.")
-    nodes, weights = _gauss_points()
-    log_scale = math.lgamma((freedom + 1.0) / 2.0) - math.lgamma(freedom / 2.0)
-    scale = math.exp(log_scale) / math.sqrt(math.pi)
-
-    def above_median(t: float) -> float:
-        half = math.atan(t / math.sqrt(freedom)) / 2.0
-        powers = np.cos(half * (nodes + 1.0)) ** (freedom - 1.0)
-        return scale * half * float(weights @ powers)
-
-    lo, hi = 1.9, 4.4  # the normal point is 1.96, that for two degrees of freedom 4.30
-    while hi - lo > 1e-10:
-        middle = (lo + hi) / 2.0
-        lo, hi = (middle, hi) if above_median(middle) < 0.475 else (lo, middle)
-    return (lo + hi) / 2.0
-
-
-@cache
-def _gauss_points() -> tuple[Floats, Floats]:
-    return np.polynomial.legendre.leggauss(64)
 
 
 def _reciprocal(share: Interval) -> Interval:

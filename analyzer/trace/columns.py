@@ -8,12 +8,15 @@ building arrays that often would take longer than decoding.
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from analyzer.trace import shapes
 from analyzer.trace.dialect import NOT_WORK
 from analyzer.trace.schema import (
     NO_ID,
@@ -74,6 +77,7 @@ class Arguments(Protocol):
     occupancy: Any
     awaited_stream: Any
     awaited_record: Any
+    dims: Any
 
 
 class Columns:
@@ -87,6 +91,7 @@ class Columns:
         self._device: list[list[Any]] = [[np.zeros(0, t)] for t in _DEVICE]
         self._collectives: dict[int, CollectiveArgs] = {}
         self._waits: dict[int, tuple[Any, int, Any]] = {}
+        self._shapes: Counter[tuple[str, bytes]] = Counter()
         self._device_rows = 0
         self._begin()
 
@@ -110,6 +115,8 @@ class Columns:
         self._host_link += [NO_ID if (a := e.args) is None
                             else a.connection if a.correlation == NO_ID else a.correlation
                             for e in events]  # fmt: skip
+        shaped = (e for e in events if e.name in shapes.SHAPED and e.args is not None)
+        self._shapes.update((e.name, bytes(e.args.dims)) for e in shaped)
 
     def add_device(self, events: list[Any], no_args: Arguments) -> None:
         """Gathers the device events of one block; `no_args` stands in where an event has none."""
@@ -164,7 +171,7 @@ class Columns:
         place = np.full(self._device_rows, NO_ID, np.int64)
         place[order] = np.arange(len(order))
         return Trace(
-            meta=meta,
+            meta=replace(meta, shapes=shapes.most(self._shapes)),
             device=device,
             host=self._host_table(base_ns),
             names=names,

@@ -41,7 +41,7 @@ class Args(msgspec.Struct, gc=False, rename={"stream_id": "Stream Id", "queue": 
     "out_elements": "Out msg nelems", "group_size": "Group size", "group": "Process Group Name",
     "ranks": "Process Group Ranks", "sequence": "Seq", "source": "Src Rank",
     "destination": "Dst Rank", "occupancy": "est. achieved occupancy %",
-    "awaited_stream": "wait_on_stream",
+    "awaited_stream": "wait_on_stream", "dims": "Input Dims",
     "awaited_record": "wait_on_cuda_event_record_corr_id"}):  # fmt: skip
     """The arguments the analysis needs; types differ between exporters, so most are accepted."""
 
@@ -66,6 +66,7 @@ class Args(msgspec.Struct, gc=False, rename={"stream_id": "Stream Id", "queue": 
     occupancy: Any = NO_ID
     awaited_stream: Scalar = NO_ID
     awaited_record: Any = NO_ID
+    dims: msgspec.Raw = msgspec.Raw()
 
 
 _NO_ARGS = Args()

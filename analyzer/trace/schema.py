@@ -138,7 +138,8 @@ class TraceMeta:
 
     `malformed` events were left out, `repairs` counts mended ones by kind. `damage` says why the
     file itself, or its archive, could not be read as it was written; "" for a sound one. `overrun`
-    device events had an impossible length (see overruns.py).
+    device events had an impossible length (see overruns.py). `shapes` counts matrix operators by
+    name and input sizes, the most frequent, where those were recorded.
     """
 
     name: str
@@ -161,6 +162,7 @@ class TraceMeta:
     overrun: int = 0
     repairs: dict[str, int] = field(default_factory=dict)
     damage: str = ""
+    shapes: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,13 @@ KINETO_KEYS = frozenset(
     }
 )
 
+A_REPORT = "a report, not a trace"
+
 # (keys of the object that must all be there, what the file is)
 _OTHER_JSON: tuple[tuple[frozenset[str], str], ...] = (
     (frozenset({"schema", "nodes"}), "a PyTorch execution trace; pass the profiler trace"),
     (frozenset({"$schema", "profiles"}), "a speedscope profile; pass the profiler trace"),
-    (frozenset({"schema_version", "tool"}), "a report, not a trace"),
+    (frozenset({"schema_version", "tool"}), A_REPORT),
 )
 
 # (first bytes, what the file is)

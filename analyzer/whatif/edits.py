@@ -18,7 +18,7 @@ from analyzer.classify.kernels import Activity
 from analyzer.classify.replayable import BATCH, Call
 from analyzer.ranks.pool import Job
 from analyzer.ranks.stragglers import Together
-from analyzer.ranks.unknown import NO_LOADER, WORK_LOST, no_collectives, work_lost
+from analyzer.ranks.unknown import NO_LAUNCHES, NO_LOADER, WORK_LOST, no_collectives, work_lost
 from analyzer.trace.schema import NO_ID, Int64
 from analyzer.whatif.graph import Actor, Graph
 from analyzer.whatif.replay import Inputs
@@ -29,8 +29,6 @@ NOT_SPLIT = (
     "not measurable: waiting and transfer cannot be told apart, since the ranks' collectives could "
     "not be joined"
 )
-NO_CALLS = "not measurable: no launches were recorded"
-NO_CALLS = "not measurable: no launches were recorded"
 
 
 # Collectives of a few bytes take 10 to 20 us inside a node (NVIDIA/nccl-tests, published tables).
@@ -288,8 +286,8 @@ def refusals(job: Job) -> dict[str, str]:
     if not job.any(lambda e: e.loader.events):
         found["no-data-loading"] = NO_LOADER
     if job.timeline == "device" and not job.total(lambda e: e.launches.calls):
-        found["no-launch-overhead"] = found["no-host-sync"] = NO_CALLS
-        found["no-data-loading"] = NO_CALLS
+        found["no-launch-overhead"] = found["no-host-sync"] = NO_LAUNCHES
+        found["no-data-loading"] = NO_LAUNCHES
     if why := no_collectives(job):
         found |= dict.fromkeys(_OF_COMMUNICATION, why)
     if job.together.method is None and (job.group_ns["communication"] or job.hidden_ns):

@@ -99,6 +99,15 @@ def test_kernels_carry_the_occupancy_that_the_profiler_estimates(tmp_path: Path)
     assert found.device.occupancy.tolist() == [37, 0, NO_ID, NO_ID, NO_ID, 100, NO_ID]
 
 
+def test_matrix_operators_are_counted_by_the_sizes_of_their_inputs(tmp_path: Path) -> None:
+    sizes = {"Input Dims": [[64, 512], [512, 256], []]}
+    built = trace(rank=0).kernel("k", 0, 5)
+    built.op("aten::mm", 10, 20, args=sizes).op("aten::mm", 20, 30, args=sizes)
+    built.op("aten::mm", 30, 40).op("aten::relu", 40, 50, args=sizes)
+    found = kineto.read(built.write(tmp_path / "rank0.json"))
+    assert found.meta.shapes == {"aten::mm [[64, 512], [512, 256], []]": 2}
+
+
 def test_a_send_and_a_receive_carry_their_other_side(tmp_path: Path) -> None:
     send = '{"Collective name": "send", "Dst Rank": 3}'
     receive = '{"Collective name": "recv", "Src Rank": 0}'
