@@ -15,8 +15,8 @@ RING, TREE, TWO_LEVEL = "ring", "tree", "two-level"
 
 @dataclass(frozen=True)
 class Network:
-    """`algorithm` is ring or tree; `per_node` is how many ranks of the dimension share a node (None:
-    not known), and beyond that many the ring has two levels.
+    """`algorithm` is ring or tree; `per_node` is how many ranks of the dimension share a node, None
+    where that is not known. Beyond so many the ring has two levels.
     """
 
     algorithm: str = RING

@@ -150,6 +150,15 @@ def predict(
     )
 
 
+def factors(setting: Setting, network: Network, target: float) -> dict[str, float]:
+    """How much longer the device's work lasts on `target` GPUs, by its role."""
+    roles, n = setting.roles(), setting.n
+    found = {name: shrink(n, target) for name, role in roles.items() if role == "scales"}
+    if roles[c.DATA_LOADING] == "overhead":
+        found[c.DATA_LOADING] = proportional(n, target)
+    return found | {HOPS: network.hops(n, target), BYTES: network.bytes(n, target)}
+
+
 class _Steps:
     """The step at any size: replayed at all sizes at once, or class by class."""
 
@@ -166,7 +175,8 @@ class _Steps:
         sizes = sorted({*_SEARCHED, *asked} - {1, setting.n})
         self._replayed = {setting.n: sum(mean.values())}
         if known.resize is not None:
-            found = known.resize.steps([self.factors(n) for n in sizes])
+            network = known.network or Network()
+            found = known.resize.steps([factors(setting, network, n) for n in sizes])
             self._replayed |= dict(zip(sizes, found, strict=True))
 
     def at(self, target: float) -> float:
@@ -181,15 +191,6 @@ class _Steps:
     def replayed(self) -> bool:
         """Whether sizes are replayed."""
         return self.known.resize is not None
-
-    def factors(self, target: float) -> dict[str, float]:
-        """How much longer the device's work lasts on `target` GPUs, by its role."""
-        roles, n = self.setting.roles(), self.setting.n
-        found = {name: shrink(n, target) for name, role in roles.items() if role == "scales"}
-        if roles[c.DATA_LOADING] == "overhead":
-            found[c.DATA_LOADING] = proportional(n, target)
-        network = self.known.network or Network()
-        return found | {HOPS: network.hops(n, target), BYTES: network.bytes(n, target)}
 
     def _by_class(self, target: float) -> dict[str, float]:
         by_role: dict[Role, Growth] = {"scales": shrink, "serial": held, "neutral": held}

@@ -2,7 +2,8 @@
 
 Compute, copies, batches and collectives last longer or shorter by given factors; the host's calls
 stay. What overlaps what, who waits, and whether the host still keeps up is derived again, so that
-communication which shrinking compute no longer hides comes out. Times in ns.
+communication which shrinking compute no longer hides comes out. Named edits can be made before.
+Times in ns.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from analyzer.config import Thresholds
 from analyzer.ranks.pool import Job
 from analyzer.whatif.account import account
 from analyzer.whatif.assemble import graph
-from analyzer.whatif.edits import transfer_latency
+from analyzer.whatif.edits import EDITS, Scene, scene, transfer_latency
 from analyzer.whatif.graph import Graph
 from analyzer.whatif.measure import Stopwatch
 from analyzer.whatif.replay import Inputs, recorded, replay
@@ -40,14 +41,24 @@ _WORK = {
 
 @dataclass(frozen=True)
 class Resizer:
-    """Replays the job with its parts made longer or shorter. `error` is how far the replay of the
-    unchanged job is from the recorded step, a fraction.
+    """Replays the job, after `edits` in their order, with its parts made longer or shorter. `error`
+    is how far the replay of the unchanged job is from the recorded step, a fraction.
     """
 
     job: Job
-    graph: Graph
+    scene: Scene
     watch: Stopwatch
     limits: Thresholds
+    edits: tuple[str, ...] = ()
+
+    @property
+    def graph(self) -> Graph:
+        """What is replayed."""
+        return self.scene.graph
+
+    def after(self, edits: Sequence[str]) -> Resizer:
+        """The same job once these edits are made."""
+        return replace(self, edits=tuple(edits))
 
     @cached_property
     def _unchanged(self) -> tuple[float, dict[str, float]]:
@@ -55,6 +66,13 @@ class Resizer:
         run = next(replay(self.graph, [inputs]))
         found = account(self.graph, run, inputs, self.watch, self.limits)
         return float(self.watch.lengths(run).mean()), found
+
+    @cached_property
+    def _edited(self) -> Inputs:
+        run = recorded(self.graph)
+        for name in self.edits:
+            run = EDITS[name](self.scene, run, 1.0)
+        return run
 
     @cached_property
     def _latency(self) -> Floats:
@@ -86,7 +104,7 @@ class Resizer:
         return {name: ns * step / total if total else 0.0 for name, ns in moved.items()}
 
     def _resized(self, factors: Mapping[str, float]) -> Inputs:
-        made, run = self.graph, recorded(self.graph)
+        made, run = self.graph, self._edited
         dur = run.dur.copy()
         for activity, name in _WORK.items():
             dur[made.activity == activity] *= factors.get(name, 1.0)
@@ -125,5 +143,5 @@ def resizer(job: Job, limits: Thresholds) -> Resizer | None:
     watch = Stopwatch(made, job.members, job.steps)
     if not watch.steps:
         return None
-    found = Resizer(job, made, watch, limits)
+    found = Resizer(job, scene(made, job.together.late), watch, limits)
     return found if found.error <= limits.replay_poor_share else None
