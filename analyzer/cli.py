@@ -12,14 +12,17 @@ from pathlib import Path
 
 import click
 
-from analyzer import __version__, api, options
+from analyzer import __version__, api, inputs, options
+from analyzer.cli_scaling import scaling
 from analyzer.digest import packed
 from analyzer.errors import AnalyzerError, UsageError
 from analyzer.findings import glossary
 from analyzer.options import Target, Terminal
 from analyzer.render import curve, files, inspection
 from analyzer.render import format as printed
+from analyzer.render.scaling_files import SCALING
 from analyzer.report import document
+from analyzer.report import scaling as several
 from analyzer.report.build import Request
 from analyzer.scaling import laws as law
 from analyzer.scaling.serial import Mode
@@ -69,13 +72,7 @@ def cli(
 @options.FORMAT
 @options.FORCE
 @options.OPEN
-@click.option(
-    "--mode",
-    type=click.Choice(["strong", "accum", "weak"]),
-    default="strong",
-    show_default=True,
-    help="What more GPUs share: the batch, accumulation steps, or nothing.",
-)
+@options.MODE
 @click.option(
     "--n",
     type=click.IntRange(1),
@@ -87,6 +84,15 @@ def cli(
     metavar="TIME",
     callback=options.parsed(options.seconds),
     help="Length of the whole run today, such as 30d.",
+)
+@options.GPUS
+@options.PRICE
+@options.AIM
+@click.option(
+    "--gpus-per-node",
+    type=click.IntRange(1),
+    metavar="N",
+    help="GPUs that share a node. Default: as recorded.",
 )
 @click.option("--shared-loader", is_flag=True, help="All ranks load from one disk or CPU.")
 @click.option("--label", default="", help="Name of the run. Default: the folder's.")
@@ -112,6 +118,10 @@ def analyze(
     mode: Mode,
     n: int | None,
     duration: float | None,
+    gpus: list[int] | None,
+    price: float | None,
+    target_s: float | None,
+    gpus_per_node: int | None,
     shared_loader: bool,
     label: str,
     rank_of: dict[str, int],
@@ -128,37 +138,21 @@ def analyze(
     """
     settings = options.settings(config, step_pattern)
     target = Target.of(output, formats, force, open_page)
-    loaded = _load(terminal, paths, rank_of, settings, jobs, strict=strict)
-    request = Request(label, options.now(), mode, shared_loader, duration, n)
-    target.paint(api.report(loaded, request, settings), terminal)
-
-
-def _load(
-    terminal: Terminal,
-    paths: tuple[str, ...],
-    rank_of: dict[str, int],
-    settings: api.Settings,
-    jobs: int | None,
-    *,
-    strict: bool = False,
-) -> api.Loaded:
-    found = find(paths)
-    with terminal.bar(len(found.traces)) as progress:
-        digested = api.digests(
-            paths, settings, jobs=jobs, found=found, progress=progress, strict=strict
-        )
-    _say_skipped(terminal, digested)
-    loaded = api.load(digested, rank_of=rank_of, settings=settings)
-    if terminal.verbose:
-        for file in loaded.files:
-            if file.rank is not None:
-                terminal.say(f"{file.name}: rank {file.rank} by {file.rank_rule}")
-    return loaded
-
-
-def _say_skipped(terminal: Terminal, digested: api.Digested) -> None:
-    for file in digested.unusable:
-        terminal.say(f"skipped {api.sentence(file)}")
+    loaded = inputs.load(terminal, paths, settings, jobs, rank_of=rank_of, strict=strict)
+    request = Request(
+        label=label,
+        created=options.now(),
+        mode=mode,
+        shared_loader=shared_loader,
+        duration_s=duration,
+        n=n,
+        gpus=tuple(gpus or ()),
+        price=price,
+        target_s=target_s,
+        gpus_per_node=gpus_per_node,
+    )
+    options.require_length(request, gpus, price, target_s)
+    target.paint(api.report(loaded, request, settings), terminal, files.REPORT)
 
 
 @cli.command()
@@ -180,7 +174,7 @@ def inspect(
     ceiling inspect traces/
     """
     settings = options.settings(config, step_pattern)
-    loaded = _load(terminal, paths, {}, settings, jobs)
+    loaded = inputs.load(terminal, paths, settings, jobs)
     report = api.report(loaded, Request("", options.now()), settings)
     click.echo(inspection.render(report), nl=False)
 
@@ -222,7 +216,7 @@ def digest(
         digested = api.digests(
             paths, settings, jobs=jobs, found=found, progress=progress, strict=strict
         )
-    _say_skipped(terminal, digested)
+    inputs.say_skipped(terminal, digested)
     targets = {output / f"{path.name}.digest": path for path in digested.digests}
     if len(targets) < len(digested.digests):
         raise UsageError("two of the traces have the same name", "digest one folder at a time")
@@ -252,8 +246,12 @@ def render(
     \b
     ceiling render report.json --format markdown
     """
+    if several.is_scaling(report):
+        target = Target.of(output, formats, force, open_page, SCALING)
+        target.paint(several.loads(report.read_bytes(), report.name), terminal, SCALING)
+        return
     target = Target.of(output, formats, force, open_page)
-    target.paint(document.read(report), terminal)
+    target.paint(document.read(report), terminal, files.REPORT)
 
 
 @cli.command()
@@ -318,13 +316,19 @@ def explain(id: str | None) -> None:
 
 
 @cli.command()
-def schema() -> None:
-    """JSON Schema of report.json.
+@click.argument("kind", type=click.Choice(["report", "scaling"]), default="report")
+def schema(kind: str) -> None:
+    """JSON Schema of report.json, or of scaling.json.
 
     \b
     ceiling schema > report.schema.json
+    ceiling schema scaling > scaling.schema.json
     """
-    click.echo(json.dumps(document.schema(), indent=2))
+    found = document.schema() if kind == "report" else several.schema()
+    click.echo(json.dumps(found, indent=2))
+
+
+cli.add_command(scaling)
 
 
 def main() -> None:

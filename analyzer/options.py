@@ -20,9 +20,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from analyzer.config import Settings, load_settings
 from analyzer.errors import UsageError
 from analyzer.fleet import Progress as OnFile
-from analyzer.render import console, files
+from analyzer.render import files
+from analyzer.render.files import REPORT, Document, Painters
 from analyzer.render.format import clean, data_size
-from analyzer.report.document import Report
+from analyzer.report.build import Request
 from analyzer.scaling import laws
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(d|h|min|m|s)")
@@ -51,6 +52,35 @@ def seconds(text: str) -> float:
     if not total:
         raise ValueError(f"{text!r} is no time: a run takes longer")
     return total
+
+
+def price(text: str) -> float:
+    """The price of a GPU-hour such as 2.5 or 2.5/gpu-hour, in any currency."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(?:/gpu-hour)?", text)
+    if found is None:
+        raise ValueError(f"{text!r} is no price: write 2.5 or 2.5/gpu-hour")
+    return float(found[1])
+
+
+def sized_paths(texts: tuple[str, ...]) -> list[tuple[int | None, list[str]]]:
+    """Number of GPUs (None: as the files say) and paths of each size, from N=PATH or PATH.
+
+    Paths of one number are one run; a folder that holds only folders is a run in each.
+    """
+    given: dict[int, list[str]] = {}
+    found: list[tuple[int | None, list[str]]] = []
+    for text in texts:
+        number, _, path = text.partition("=")
+        if path and re.fullmatch(r"[1-9]\d{0,8}", number):
+            given.setdefault(int(number), []).append(path)
+            continue
+        inside = sorted(Path(text).iterdir()) if Path(text).is_dir() else []
+        folders = [entry for entry in inside if entry.is_dir() and not entry.name.startswith(".")]
+        if folders and not any(entry.is_file() for entry in inside):
+            found += [(None, [str(folder)]) for folder in folders]
+        else:
+            found.append((None, [text]))
+    return [*found, *given.items()]
 
 
 def gpu_counts(text: str) -> list[int]:
@@ -125,7 +155,12 @@ class Target:
 
     @classmethod
     def of(
-        cls, output: str | None, formats: tuple[str, ...], force: bool, open_page: bool
+        cls,
+        output: str | None,
+        formats: tuple[str, ...],
+        force: bool,
+        open_page: bool,
+        painters: Painters[Any] = REPORT,
     ) -> Target:
         """From the options; UsageError when they contradict each other or a file exists."""
         to_stdout = output in (None, "-")
@@ -136,26 +171,27 @@ class Target:
         elif formats == ("text",):
             raise UsageError("text is printed, not written", "leave -o out, or --format")
         else:
-            planned = files.plan(Path(output), [f for f in formats if f != "text"])
+            wanted = [f for f in formats if f != "text"]
+            planned = files.plan(Path(output), wanted, painters)
         if open_page and "html" not in planned.values():
             raise UsageError("--open needs a page", "give a folder or an .html file to -o")
         files.check(list(planned), force=force)
         return cls(planned, formats[0] if to_stdout and formats else "text", open_page)
 
-    def paint(self, report: Report, terminal: Terminal) -> None:
+    def paint(self, report: Document, terminal: Terminal, painters: Painters[Document]) -> None:
         """Writes the files, then prints."""
         sizes = {
-            path: files.write(path, files.encoded(files.FORMATS[name][1](report)))
+            path: files.write(path, files.encoded(painters.formats[name][1](report)))
             for path, name in self.files.items()
         }
         if self.stdout != "text":
             # Bytes: a document is UTF-8 whatever the terminal's encoding.
-            click.echo(files.encoded(files.FORMATS[self.stdout][1](report)), nl=False)
+            click.echo(files.encoded(painters.formats[self.stdout][1](report)), nl=False)
         elif terminal.quiet:
-            click.echo(console.verdict_line(report))
+            click.echo(painters.line(report))
         else:
             click.echo(
-                console.render(report, color=terminal.color, ascii_only=terminal.ascii_only),
+                painters.text(report, color=terminal.color, ascii_only=terminal.ascii_only),
                 nl=False,
                 color=terminal.color,
             )
@@ -176,6 +212,12 @@ def settings(config: Path | None, step_pattern: str | None) -> Settings:
     except re.error as error:
         raise UsageError(f"--step-pattern {step_pattern!r} is no pattern: {error}") from error
     return replace(found, step_pattern=step_pattern)
+
+
+def require_length(request: Request, *wished: object) -> None:
+    """UsageError where a plan is asked for and the run's length is not known."""
+    if request.duration_s is None and any(wished):
+        raise UsageError("a plan needs the length of the whole run today", "add it: --duration 30d")
 
 
 def now() -> str:
@@ -207,7 +249,7 @@ FORCE = click.option("-f", "--force", is_flag=True, help="Replace existing files
 FORMAT = click.option(
     "--format",
     "formats",
-    type=click.Choice(["text", *files.FORMATS]),
+    type=click.Choice(["text", *REPORT.formats]),
     multiple=True,
     help="Without -o: what to print. With -o: which files to write.",
 )
@@ -216,5 +258,31 @@ OUTPUT = click.option(
     "--output",
     metavar="PATH",
     help="Folder for report.html, .json and .md; one file by its suffix; - for stdout.",
+)
+MODE = click.option(
+    "--mode",
+    type=click.Choice(["strong", "accum", "weak"]),
+    default="strong",
+    show_default=True,
+    help="What more GPUs share: the batch, accumulation steps, or nothing.",
+)
+GPUS = click.option(
+    "--gpus",
+    metavar="N,N,...",
+    callback=parsed(gpu_counts),
+    help="GPUs to plan for. Default: one, two and four times today's.",
+)
+PRICE = click.option(
+    "--price",
+    metavar="X",
+    callback=parsed(price),
+    help="Price of a GPU-hour, such as 2.5/gpu-hour.",
+)
+AIM = click.option(
+    "--target",
+    "target_s",
+    metavar="TIME",
+    callback=parsed(seconds),
+    help="Length the whole run should have: what reaches it?",
 )
 OPEN = click.option("--open", "open_page", is_flag=True, help="Open the HTML report.")

@@ -4,27 +4,52 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
 
 from analyzer.errors import UsageError
-from analyzer.render import html, markdown
+from analyzer.render import console, html, markdown
 from analyzer.report.document import Report, dumps
 
-Painter = Callable[[Report], str]
+Document = TypeVar("Document")
+Contra = TypeVar("Contra", contravariant=True)
 
-# Format -> file name in a folder of outputs, and how it is painted.
-FORMATS: dict[str, tuple[str, Painter]] = {
-    "html": ("report.html", html.render),
-    "json": ("report.json", lambda report: dumps(report).decode()),
-    "markdown": ("report.md", markdown.comment),
-}
+
+class Text(Protocol[Contra]):
+    """Paints a document for the terminal."""
+
+    def __call__(self, report: Contra, *, color: bool, ascii_only: bool) -> str:
+        """The text."""
+
+
+@dataclass(frozen=True)
+class Painters(Generic[Document]):
+    """How one kind of document is painted. `formats` are file name in a folder of outputs, and what
+    paints it; `text` is for the terminal, `line` the verdict alone.
+    """
+
+    formats: Mapping[str, tuple[str, Callable[[Document], str]]]
+    text: Text[Document]
+    line: Callable[[Document], str]
+
+
+REPORT: Painters[Report] = Painters(
+    formats={
+        "html": ("report.html", html.render),
+        "json": ("report.json", lambda report: dumps(report).decode()),
+        "markdown": ("report.md", markdown.comment),
+    },
+    text=console.render,
+    line=console.verdict_line,
+)
 # Endings that ask for something else than a folder.
 _FOREIGN = frozenset({".pdf", ".txt", ".csv", ".svg", ".png", ".xml", ".yaml"})
 _BY_SUFFIX = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown"}
 
 
-def plan(output: Path, formats: list[str]) -> dict[Path, str]:
+def plan(output: Path, formats: list[str], painters: Painters[Any] = REPORT) -> dict[Path, str]:
     """File -> format: `output` names a file by its suffix, else a folder for all the formats."""
     named = _BY_SUFFIX.get(output.suffix.lower())
     if named is None and (output.is_file() or output.suffix.lower() in _FOREIGN):
@@ -33,7 +58,7 @@ def plan(output: Path, formats: list[str]) -> dict[Path, str]:
             f"give a folder to -o, or a name that ends in {', '.join(_BY_SUFFIX)}",
         )
     if named is None:
-        return {output / FORMATS[f][0]: f for f in (formats or list(FORMATS))}
+        return {output / painters.formats[f][0]: f for f in (formats or list(painters.formats))}
     if formats not in ([], [named]):
         raise UsageError(
             f"{output.name} holds one format, {', '.join(formats)} was asked for",

@@ -21,6 +21,7 @@ from analyzer.render import (
     gains,
     parts,
     path_words,
+    plan_words,
     rank_tables,
     sentences,
     svg,
@@ -58,12 +59,10 @@ class Row(NamedTuple):
 
 def render(report: Report) -> str:
     """The page; the same report gives the same bytes."""
-    return (
-        _environment(sentences.scale_of(report)).get_template("report.html").render(_view(report))
-    )
+    return environment(sentences.scale_of(report)).get_template("report.html").render(_view(report))
 
 
-def _environment(scale: StepScale) -> Environment:
+def environment(scale: StepScale) -> Environment:
     package = Path(__file__).resolve().parents[1]
     env = Environment(
         # a wheel carries the templates inside the package, an editable install beside it
@@ -80,7 +79,7 @@ def _environment(scale: StepScale) -> Environment:
     )
     env.filters.update(ms=scale.ms, bare=scale.bare)
     env.globals.update(look=form.look, say=sentences, between=between_ranks, scale=scale)
-    env.globals.update(gains=gains, turns=turns, path_words=path_words)
+    env.globals.update(gains=gains, turns=turns, path_words=path_words, plan_words=plan_words)
     return env
 
 
@@ -95,6 +94,7 @@ def _view(report: Report) -> dict[str, Any]:
     view = {
         "report": report,
         "scaling": report.scaling,
+        "plan": report.plan,
         "findings": findings,
         "first_noise": gains.first_noise(report, findings),
         "bars": charts.gain_bars(findings),
@@ -110,7 +110,7 @@ def _view(report: Report) -> dict[str, Any]:
         "with_laws": any(row.amdahl is not None for row in report.scaling.predict),
         "with_duration": any(row.duration_s is not None for row in report.scaling.predict),
         "dark_rules": svg.dark_rules(),
-        "embedded": _embedded(report),
+        "embedded": embedded(msgspec.json.encode(report)),
         "charts": charts.charts(report),
         "curves": charts.part_curves(report),
         "tables": {name: make(report) for name, make in TABLES.items()},
@@ -168,10 +168,9 @@ def _inputs(report: Report) -> dict[str, Any]:
     }
 
 
-def _embedded(report: Report) -> Markup:
+def embedded(encoded: bytes) -> Markup:
     """The report as ASCII JSON without markup characters, so that no name in it ends it early."""
-    text = msgspec.json.encode(report).decode()
-    return Markup(re.sub(r"[^ -~]|[<>&]", _unicode_escape, text))
+    return Markup(re.sub(r"[^ -~]|[<>&]", _unicode_escape, encoded.decode()))
 
 
 def _unicode_escape(found: re.Match[str]) -> str:

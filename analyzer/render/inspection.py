@@ -22,7 +22,7 @@ def _text(table: Table) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n") + "\n"
 
 
-def _table(headers: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]) -> str:
+def plain_table(headers: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]) -> str:
     """A table of plain text; headers are (title, right-aligned)."""
     # No lines: every terminal, whatever its encoding, shows letters and digits.
     table = Table(box=None, padding=(0, 2), pad_edge=False)
@@ -36,7 +36,7 @@ def _table(headers: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]) -
 def render(report: Report) -> str:
     """Files with rank and rule, steps, and what the data forbids to conclude."""
     run = report.run
-    used = _table(
+    used = plain_table(
         [("file", False), ("rank", True), ("by", False), ("events", True), ("size", True)],
         [
             (
@@ -76,7 +76,7 @@ def laws_table(
     serial: float, rows: Sequence[tuple[int, float, float, float]], limit: float | None
 ) -> str:
     """Rows of (N, Amdahl's speedup, Gustafson's scaled speedup, Amdahl's efficiency)."""
-    table = _table(
+    table = plain_table(
         [("GPUs", True), ("Amdahl", True), ("efficiency", True), ("Gustafson", True)],
         [(str(n), multiple(a), percent(e), multiple(g)) for n, a, g, e in rows],
     )

@@ -235,7 +235,7 @@ class Knee(Part, frozen=True, kw_only=True):
     """Where the predicted curve bends, in GPUs: most with 90 % and 50 % efficiency, those of the
     shortest step, and those beyond which each percent of speed costs more than one of GPU-hours.
 
-    None: not within the sizes predicted; `up_to` is the largest of them.
+    None: not within the sizes predicted, of which `up_to` is the largest.
     """
 
     nine_tenths: float | None
@@ -243,6 +243,7 @@ class Knee(Part, frozen=True, kw_only=True):
     fastest: float | None
     pays: float | None
     up_to: int
+    reason: str = ""
 
 
 class Scaling(Part, frozen=True, kw_only=True):

@@ -165,6 +165,7 @@ def _knee(curve: Curve) -> doc.Knee | None:
         fastest=found.fastest,
         pays=found.pays,
         up_to=points[-1][0],
+        reason=knees.BEYOND,
     )
 
 

@@ -66,14 +66,14 @@ class ClassLaw:
         near = self._nearest(n)
         if near is None or near.resize is None:
             return sum(self._by_fits(n).values())
-        return near.resize.steps([self._factors(n, near)])[0]
+        return near.resize.steps([self.factors(n, near)])[0]
 
     def classes_at(self, n: float) -> dict[str, float]:
         """ns of every class; communication that was not split counts as transfer."""
         near = self._nearest(n)
         if near is None or near.resize is None:
             return self._by_fits(n)
-        return near.resize.classes(self._factors(n, near))
+        return near.resize.classes(self.factors(n, near))
 
     def _by_fits(self, n: float) -> dict[str, float]:
         times = {name: fit.at(n) for name, fit in self.fits.items()}
@@ -86,7 +86,9 @@ class ClassLaw:
             return None
         return min(self.near, key=lambda o: abs(math.log(n / o.n)), default=None)
 
-    def _factors(self, n: float, near: Observation) -> dict[str, float]:
+    def factors(self, n: float, near: Observation) -> dict[str, float]:
+        """How much longer the device's work lasts on `n` GPUs than in the run `near`."""
+
         def ratio(fit: ClassFit | None) -> float:
             return fit.at(n) / before if fit and (before := fit.at(near.n)) > 0.0 else 1.0
 

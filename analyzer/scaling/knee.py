@@ -13,6 +13,7 @@ from itertools import pairwise
 
 # Below this an efficiency is called: most of each GPU still works, and half of it.
 NINE_TENTHS, HALF = 0.9, 0.5
+BEYOND = "what is null is not reached within the sizes predicted"
 # Between two sizes so many are tried.
 _BETWEEN = 64
 
