@@ -68,7 +68,7 @@ def scaling(
     """
     settings = options.settings(config, step_pattern)
     request = Request(
-        label=label,
+        label=label or (Path(sizes[0]).absolute().name if len(sizes) == 1 else ""),
         created=options.now(),
         mode=mode,
         duration_s=duration,

@@ -63,6 +63,7 @@ def render(report: Report) -> str:
 
 
 def environment(scale: StepScale) -> Environment:
+    """The templates with the filters of a report whose times have this scale."""
     package = Path(__file__).resolve().parents[1]
     env = Environment(
         # a wheel carries the templates inside the package, an editable install beside it

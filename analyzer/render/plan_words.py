@@ -21,6 +21,8 @@ from analyzer.render.rank_tables import Grid, Head
 from analyzer.report.document import Plan, PlanPath, PlanRow, Road
 
 GUESS = "beyond four times what was measured"
+# A limit found there is reached nowhere.
+MANY = 2**18
 
 
 def lead(plan: Plan) -> str:
@@ -62,6 +64,19 @@ def rows(plan: Plan) -> Grid:
     return Grid("Length of the whole run, and what it costs", heads, table, " ".join(notes))
 
 
+def short_rows(plan: Plan) -> Grid:
+    """The same in fewer columns, for a terminal: the cost, or the GPU-hours without a price."""
+    full = rows(plan)
+    each = 2 if plan.price is None else 3
+    kept = [0, *(at for at in range(1, len(full.heads)) if (at - 1) % each != 1 or each == 2)]
+    short = {"as it is": "as is", "after fix 1": "fix 1"}
+    heads = [
+        Head(short.get(name, name.replace("after fixes ", "fixes ")))
+        for name in (full.heads[at].name for at in kept)
+    ]
+    return Grid(full.caption, heads, [[row[at] for at in kept] for row in full.rows], full.note)
+
+
 def _after(fixes: int) -> str:
     return "after fix 1" if fixes == 1 else f"after fixes 1 to {fixes}"
 
@@ -81,7 +96,8 @@ def roads(plan: Plan) -> list[str]:
 
 
 def _road(plan: Plan, road: Road) -> str:
-    run = f"{duration(road.duration_s)} on {plural(road.n, 'GPU')} ({multiple(road.speedup)} today)"
+    faster = f"{multiple(road.speedup)} today's speed"
+    run = f"{duration(road.duration_s)} on {plural(road.n, 'GPU')} ({faster})"
     if road.id == "gustafson":
         return (
             f"Let the batch grow with the GPUs (Gustafson): {run} for as many samples, in "
@@ -92,7 +108,8 @@ def _road(plan: Plan, road: Road) -> str:
     fixed = f", after {_fixes(road.fixes)}" if road.fixes else ""
     end = ""
     if road.limit_s is not None and road.limit_n is not None:
-        more = "whatever the number of GPUs" if road.limit_n >= 2**19 else f"at {road.limit_n:,}"
+        far = road.limit_n >= MANY
+        more = "whatever the number of GPUs" if far else f"on {plural(road.limit_n, 'GPU')}"
         end = f"; never below {duration(road.limit_s)}, {more}"
     return f"{what} (Amdahl): {run}{fixed}{end}."
 
@@ -102,14 +119,15 @@ def aim(plan: Plan) -> list[str]:
     target = plan.target
     if target is None:
         return []
-    wanted = f"{duration(target.target_s)} ({multiple(target.speedup)} today)"
+    wanted = f"{duration(target.target_s)} ({multiple(target.speedup)} today's speed)"
     if not target.paths:
+        where = "" if target.ceiling_n >= MANY else f", on {plural(target.ceiling_n, 'GPU')}"
         scale = StepScale.of(target.step_ms)
         left = ", ".join(f"{look(name).label} {scale.ms(ms)}" for name, ms in target.left_ms[:3])
         fixes = "with every fix, " if plan.order else ""
         return [
-            f"{wanted} is not reachable: {fixes}the ceiling is {duration(target.ceiling_s)}, on "
-            f"{plural(target.ceiling_n, 'GPU')}.",
+            f"{wanted} is not reachable: {fixes}the ceiling is "
+            f"{duration(target.ceiling_s)}{where}.",
             f"Its step of {scale.ms(target.step_ms)} still is {left}. {target.text}",
         ]
     first, *others = target.paths
@@ -122,9 +140,9 @@ def path(plan: Plan, found: PlanPath) -> str:
     """One path with its factors, which multiply to the whole."""
     fixes = f" after {_fixes(found.fixes)}" if found.fixes else ""
     factors = " x ".join(
-        f"{factor.speedup:.3g} ({_named(factor.what)})" for factor in found.factors
+        f"{factor.speedup:.4g} ({_named(factor.what)})" for factor in found.factors
     )
-    whole = f"{factors} = {multiple(found.speedup)}" if len(found.factors) > 1 else factors
+    whole = f"{factors} = {found.speedup:.4g}x" if len(found.factors) > 1 else factors
     cost = "" if found.cost is None else f", cost {_whole(found.cost)}"
     guess = f"; {GUESS}, so a guess" if found.beyond else ""
     return (

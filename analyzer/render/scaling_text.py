@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from analyzer.render import plan_text, plan_words, several
+from analyzer.render import plan_text, several
 from analyzer.render.format import multiple, percent, shorten
 from analyzer.render.github import escape, grid
 from analyzer.render.inspection import plain_table
@@ -32,7 +32,7 @@ def markdown(report: ScalingReport) -> str:
         *_differences(report),
         *(grid(table) for table in tables if table is not None),
         escape(several.fixes(report), LONGEST),
-        *_plan(report),
+        f"### Plan\n\n{plan_text.markdown(report.plan)}" if report.plan else "",
         _folded("Class against number of GPUs", [several.classes(report)]),
         _folded("Laws and links", [several.laws(report), several.links(report)]),
         _folded_lines("Assumptions", report.assumptions),
@@ -43,15 +43,6 @@ def markdown(report: ScalingReport) -> str:
 
 def _differences(report: ScalingReport) -> list[str]:
     return [f"> [!WARNING]\n> {escape(line, LONGEST)}" for line in report.differences]
-
-
-def _plan(report: ScalingReport) -> list[str]:
-    plan = report.plan
-    if plan is None:
-        return []
-    lines = "\n".join(f"- {escape(line, LONGEST)}" for line in plan_words.lines(plan))
-    return ["### Plan", escape(plan_words.lead(plan), LONGEST), grid(plan_words.rows(plan)), lines,
-            escape(plan_words.basis(plan))]  # fmt: skip
 
 
 def _folded(title: str, tables: list[Grid | None]) -> str:

@@ -17,7 +17,7 @@ from analyzer.render.format import (
     plural,
     significant,
 )
-from analyzer.report.document import Breakdown, Caveat, Estimate, Finding, Report
+from analyzer.report.document import Breakdown, Caveat, Estimate, Finding, Knee, Report
 
 LOWERS = "This work scales: removing it lowers the ceiling but still speeds up each step."
 # A smaller part of the step is not worth words; the table has it.
@@ -210,6 +210,39 @@ def scaling(report: Report) -> str:
     if ceiling is not None and grown is not None and grown < CLOSE * ceiling:
         end += f", {multiple(grown)} as communication grows"
     return f"Over one GPU expect {expected}, {end}, if what does not scale stays as it is."
+
+
+def knee(report: Report) -> str:
+    """Where this trace's curve bends; empty where nothing is predicted."""
+    found = report.scaling.knee
+    if found is None:
+        return ""
+    pays = (
+        f" Beyond {_gpus(found.pays)} each percent of speed costs more than one percent of "
+        "GPU-hours."
+        if found.pays is not None
+        else ""
+    )
+    return bends(found) + pays
+
+
+def bends(knee: Knee) -> str:
+    """Where the curve bends, in GPUs."""
+    said = []
+    if knee.nine_tenths is not None:
+        said.append(f"90 % efficient up to {_gpus(knee.nine_tenths)}")
+    if knee.half is not None:
+        said.append(f"50 % up to {_gpus(knee.half)}")
+    if knee.fastest is not None:
+        said.append(f"the step is shortest on about {_gpus(knee.fastest)}")
+    if not said:
+        return f"Efficiency stays above 50 % up to {knee.up_to:,} GPUs."
+    text = "; ".join(said)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _gpus(value: float) -> str:
+    return f"{value:.0f} GPUs" if value >= 1.5 else "1 GPU"
 
 
 def whole_run(report: Report) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analyzer.render import turns
+from analyzer.render import sentences, turns
 from analyzer.render.format import (
     MODES,
     NOT_BOUNDED,
@@ -71,49 +71,16 @@ def fractions(report: ScalingReport) -> str:
 
 
 def ceiling(report: ScalingReport) -> str:
-    """The ceiling with its range and where more GPUs stop to pay."""
-    found, knee = report.ceiling, report.knee
-    base = "one GPU" if report.base == 1 else f"{report.base:,} GPUs"
+    """The range of the ceiling, and where the curve bends."""
+    found = report.ceiling
     said = []
-    if found.value is not None:
-        bounds = (
-            "" if found.lo is None else f" ({significant(found.lo)} to {significant(found.hi)})"
-        )
-        said.append(f"Ceiling {multiple(found.value)} over {base}{bounds}.")
+    if found.lo is not None:
+        said.append(f"The ceiling's range is {significant(found.lo)} to {multiple(found.hi)}.")
     elif found.reason and not report.reason:
         said.append(f"{found.reason[:1].upper()}{found.reason[1:]}.")
-    if knee is not None:
-        said.append(bends(knee.nine_tenths, knee.half, knee.fastest, knee.pays, knee.up_to))
+    if report.knee is not None:
+        said.append(sentences.bends(report.knee))
     return " ".join(said)
-
-
-def bends(
-    nine_tenths: float | None,
-    half: float | None,
-    fastest: float | None,
-    pays: float | None,
-    up_to: int,
-) -> str:
-    """Where the curve bends, in GPUs; what lies beyond the sizes predicted is said once."""
-    said = []
-    if nine_tenths is not None:
-        said.append(f"90 % efficient up to {_gpus(nine_tenths)}")
-    if half is not None:
-        said.append(f"50 % up to {_gpus(half)}")
-    if pays is not None:
-        said.append(
-            f"beyond {_gpus(pays)} each percent of speed costs more than one percent of GPU-hours"
-        )
-    if fastest is not None:
-        said.append(f"shortest step at about {_gpus(fastest)}")
-    if not said:
-        return f"The curve does not bend up to {up_to:,} GPUs."
-    text = "; ".join(said)
-    return f"{text[:1].upper()}{text[1:]}."
-
-
-def _gpus(value: float) -> str:
-    return f"{value:.0f} GPUs" if value >= 1.5 else "1 GPU"
 
 
 def points(report: ScalingReport) -> Grid:

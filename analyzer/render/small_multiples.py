@@ -18,7 +18,7 @@ from analyzer.render.svg import INK, LINE, MUTED, drawing, number, text
 from analyzer.report.scaling import ScalingReport
 
 MOST_PANELS = 9
-_PANEL, _TALL, _TOP, _LEFT, _RIGHT = 320, 110, 10, 52, 12
+_PANEL, _TALL, _TOP, _LEFT, _RIGHT = 320, 110, 10, 62, 12
 Point = tuple[float, float]
 
 
@@ -82,7 +82,8 @@ def efficiency(report: ScalingReport) -> Markup:
             points=dots,
             line=line,
             bars=[],
-            top=max(1.0, *(value for _, value in (*dots, *line))),
+            # What a law misses of the smallest run is no efficiency above one.
+            top=max(1.0, *(value for _, value in dots)),
             low=0.0,
             stroke=(INK, "f-ink"),
             say=lambda value: f"{100 * value:.0f} %",

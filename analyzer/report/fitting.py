@@ -13,7 +13,7 @@ from analyzer.ranks.pool import Job
 from analyzer.report import document as doc
 from analyzer.report import scaling as out
 from analyzer.report.build import Request
-from analyzer.report.planning import NO_REPLAY, Today, plan
+from analyzer.report.planning import NO_REPLAY, Today, plan, shown_fixes
 from analyzer.report.scaled import differences, verdict
 from analyzer.scaling import knee as knees
 from analyzer.scaling import series
@@ -25,7 +25,6 @@ from analyzer.scaling.serial import Setting, parts
 from analyzer.whatif.resize import Resizer, resizer
 
 NS_PER_MS = 1e6
-AFTER = (1, 3)
 SEARCHED = tuple(2**power for power in range(21))
 MOST_CURVE = 1024
 
@@ -280,7 +279,7 @@ def _predictions(
     for n in sorted(wanted | set(question.request.gpus)):
         at = found.predict(n, forced=question.forced)
         speedup = None if at.step is None else _speedup(found, n, at.step)
-        fixes = [k for k in AFTER if k <= len(order)] if at.step is not None else []
+        fixes = shown_fixes(order)[1:] if at.step is not None else []
         rows.append(
             out.ScalePrediction(
                 n=n,

@@ -16,7 +16,6 @@ from analyzer.report.plan import Factor, Plan, PlanPath, PlanRow, Road, Target
 NS_PER_MS = 1e6
 HOUR_S = 3600.0
 TRUSTED = 4
-SHOWN_FIXES = (0, 1, 3)
 MOST_DOUBLINGS = 20
 NO_REPLAY = "the run could not be replayed, so what fixes are worth at other sizes is not known"
 _IDEAL = (
@@ -28,6 +27,11 @@ _BATCH = (
     "Growing the batch: as many samples as today in fewer, larger steps. Whether they still teach "
     "the network as much, no trace can tell."
 )
+
+
+def shown_fixes(order: Sequence[str]) -> list[int]:
+    """How many fixes are shown together: none, the first, the first three or what there is."""
+    return sorted({0, min(1, len(order)), min(3, len(order))})
 
 
 class Sized(Protocol):
@@ -85,9 +89,7 @@ class _Planner:
     def plan(self) -> Plan:
         """Everything."""
         asked = self.wish.gpus or tuple(self.today.n * 2**k for k in range(3))
-        counts = [k for k in SHOWN_FIXES if k <= len(self.order)]
-        if len(self.order) == 2:
-            counts.append(2)
+        counts = shown_fixes(self.order)
         assumptions = [_SAME_RUN if not self.today.weak else _BATCH]
         if self.order:
             assumptions.append(_IDEAL)

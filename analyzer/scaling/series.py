@@ -15,7 +15,7 @@ from analyzer.scaling.serial import Mode
 # The fraction is flat when it moves by less than this part of itself, or by this much at all.
 FLAT_PART, FLAT_LEAST = 0.1, 0.002
 READINGS = {
-    "flat": "flat: a part that is truly serial, the same at every size; Amdahl's law describes it",
+    "flat": "flat: a part that is truly serial, the same at every size; Amdahl's law holds so far",
     "rising": "rising: overhead that grows with the GPUs (communication, waiting, contention), so "
     "Amdahl's ceiling is too high",
     "falling": "falling: the smallest run is slower than its share of the work (a cold cache, "
