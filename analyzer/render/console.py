@@ -56,7 +56,6 @@ def render(report: Report, *, color: bool, width: int = 80, ascii_only: bool = F
     _step(console, report, width)
     _notes(console, report)
     if report.plan is not None:
-        console.print()
         console.print(Text("\n".join(plan_text.terminal(report.plan))))
     lines = [line.replace(_GLUE, " ").rstrip() for line in page.getvalue().splitlines()]
     text = "\n".join(lines).rstrip() + "\n"

@@ -55,11 +55,11 @@ def rows(plan: Plan) -> Grid:
     table = []
     for n in dict.fromkeys(row.n for row in plan.rows):
         mine = [row for row in plan.rows if row.n == n]
-        line = [count(n) + (" *" if mine[0].beyond else "")]
+        line = [count(n) + (" *" if mine[0].beyond and mine[0].step_ms else "")]
         for row in mine:
             line += _cells(row, plan.price is not None)
         table.append(line)
-    notes = [f"* {GUESS}: a guess."] if any(row.beyond for row in plan.rows) else []
+    notes = [f"* {GUESS}: a guess."] if any(r.beyond and r.step_ms for r in plan.rows) else []
     notes += list(dict.fromkeys(f"{row.reason}." for row in plan.rows if row.reason))
     return Grid("Length of the whole run, and what it costs", heads, table, " ".join(notes))
 
@@ -82,6 +82,8 @@ def _after(fixes: int) -> str:
 
 
 def _cells(row: PlanRow, priced: bool) -> list[str]:
+    if row.duration_s is None:
+        return ["refused", "", ""][: 3 if priced else 2]
     cells = [duration(row.duration_s), _whole(row.gpu_hours)]
     return [*cells, _whole(row.cost)] if priced else cells
 
@@ -121,6 +123,8 @@ def aim(plan: Plan) -> list[str]:
         return []
     wanted = f"{duration(target.target_s)} ({multiple(target.speedup)} today's speed)"
     if not target.paths:
+        if target.ceiling_s <= target.target_s:
+            return [f"{wanted} is not reached by what may be predicted. {target.text}"]
         where = "" if target.ceiling_n >= MANY else f", on {plural(target.ceiling_n, 'GPU')}"
         scale = StepScale.of(target.step_ms)
         left = ", ".join(f"{look(name).label} {scale.ms(ms)}" for name, ms in target.left_ms[:3])

@@ -5,6 +5,8 @@ Every percentage has milliseconds beside it, and a section with nothing to show 
 
 from __future__ import annotations
 
+import math
+
 from analyzer.render.format import (
     MODES,
     NOT_BOUNDED,
@@ -242,7 +244,7 @@ def bends(knee: Knee) -> str:
 
 
 def _gpus(value: float) -> str:
-    return f"{value:.0f} GPUs" if value >= 1.5 else "1 GPU"
+    return plural(max(1, math.floor(value)), "GPU")
 
 
 def whole_run(report: Report) -> str:

@@ -219,10 +219,14 @@ def formula(item: FittedClass, scale: StepScale) -> str:
 
 
 def attack(report: ScalingReport) -> str:
-    """Which class to attack at the next size: the largest that does not fall."""
-    growing = [item for item in report.classes if item.trend in ("grows", "flat")]
+    """Which class to attack at the next size: the largest that does not fall, or, where the batch
+    of a GPU is fixed and none is meant to, that grows.
+    """
+    wanted = ("grows",) if report.mode == "weak" else ("grows", "flat")
+    growing = [item for item in report.classes if item.trend in wanted]
     if not growing:
-        return "Every class falls with more GPUs."
+        weak = report.mode == "weak"
+        return "No class grows with the GPUs." if weak else "Every class falls with more GPUs."
     first = max(growing, key=lambda item: item.points[-1][1])
     scale, last = scale_of(report), report.points[-1]
     moves = "grows" if first.trend == "grows" else "does not fall"

@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from analyzer.config import Settings
 from analyzer.ranks.pool import Job
 from analyzer.report import document as doc
+from analyzer.report import fitted
 from analyzer.report import scaling as out
 from analyzer.report.build import Request
 from analyzer.report.planning import NO_REPLAY, Today, plan, shown_fixes
 from analyzer.report.scaled import differences, verdict
 from analyzer.scaling import knee as knees
 from analyzer.scaling import series
-from analyzer.scaling.fit import USL, Fitted, ScalingFit, fit
-from analyzer.scaling.growth import FAMILIES
-from analyzer.scaling.links import fit_links
+from analyzer.scaling.fit import ScalingFit, fit
 from analyzer.scaling.observe import BYTES, HOPS, Observation, observe
 from analyzer.scaling.serial import Setting, parts
 from analyzer.whatif.resize import Resizer, resizer
@@ -106,17 +105,17 @@ def build(
         mode=request.mode,
         base=seen[0].n,
         points=points,
-        series=out.Series(trend=trend, text=series.READINGS[trend]),
-        laws=[_law(law, found) for law in found.fitted.values()],
-        classes=_classes(found),
-        links=_links(seen),
+        series=out.Series(trend=trend, text=series.reading(trend, request.mode)),
+        laws=[fitted.law(law, found) for law in found.fitted.values()],
+        classes=fitted.classes(found),
+        links=fitted.links(seen),
         predict=_predictions(found, sizes, order, question),
         ceiling=_ceiling(found, curve),
         ceiling_n=None if found.best is None else _best(curve),
         knee=_knee(curve),
         order=order,
         findings=largest.findings[:3],
-        plan=_plan(found, sizes, order, largest, request),
+        plan=_plan(found, sizes, order, largest, question),
         assumptions=_assumptions(found, replayed),
         differences=differences([(run.n, run.job) for run in ordered]),
         quality=[c for c in largest.quality if c.severity != "info"],
@@ -184,84 +183,6 @@ def _missing(o: Observation, at: series.Point) -> str:
     elif at.lo is None and not said:
         said.append("no interval without that of both steps")
     return "; ".join(said)
-
-
-def _law(law: Fitted, found: ScalingFit) -> out.FittedLaw:
-    weak = law.remark.startswith("weak")
-    ms = {
-        name.replace("_ns", "_ms"): value / NS_PER_MS
-        if value is not None and name.endswith("_ns")
-        else value
-        for name, value in law.parameters.items()
-    }
-    said = law.reason or law.remark
-    if law.id == USL and not law.reason and law.parameters["peak"] is None:
-        said = "; ".join(filter(None, (said, "no peak: nothing grows with the square of N")))
-    return out.FittedLaw(
-        id=law.id,
-        parameters=ms,
-        loo_error=law.loo_error,
-        best=law.id == found.best,
-        support="none" if law.loo_error is None else "weak" if weak else "full",
-        reason=said,
-    )
-
-
-def _classes(found: ScalingFit) -> list[out.FittedClass]:
-    seen, law = found.seen, found.by_class
-    at = {o.n: law.classes_at(o.n) for o in seen}
-    rows = []
-    for name, fitted in law.fits.items():
-        if fitted.trend == "none":
-            continue
-        rows.append(
-            out.FittedClass(
-                class_=name,
-                family=fitted.family,
-                text=FAMILIES[fitted.family][1],
-                terms=[(shape, ns / NS_PER_MS) for shape, ns in fitted.terms],
-                trend=fitted.trend,
-                points=[(o.n, o.classes.get(name, 0.0) / NS_PER_MS) for o in seen],
-                fit=[(o.n, fitted.at(o.n) / NS_PER_MS) for o in seen],
-                residual=fitted.rms,
-            )
-        )
-    exposed = [(o.n, o.traffic.exposed / NS_PER_MS) for o in seen]
-    if any(ms for _, ms in exposed):
-        moved = law.moved
-        first, last = exposed[0][1], exposed[-1][1]
-        still = abs(last - first) <= 0.1 * max(first, last)
-        rows.append(
-            out.FittedClass(
-                class_="comm_transfer",
-                family=moved.family,
-                text=f"{FAMILIES[moved.family][1]}; exposed is what compute does not hide of it",
-                terms=[(shape, ns / NS_PER_MS) for shape, ns in moved.terms],
-                trend="flat" if still else "grows" if last > first else "falls",
-                points=exposed,
-                fit=[(n, by["comm_transfer"] / NS_PER_MS) for n, by in at.items()],
-                residual=moved.rms,
-            )
-        )
-    return sorted(rows, key=lambda row: -row.points[-1][1])
-
-
-def _links(seen: Sequence[Observation]) -> list[out.FittedLink]:
-    return [
-        out.FittedLink(
-            kind=found.kind,
-            group=found.group,
-            rows=len(found.rows),
-            latency_us=None if found.link is None else found.link.latency / 1e3,
-            bandwidth_gbs=None if found.link is None else found.link.bandwidth,
-            residual=found.rms,
-            reason=found.reason
-            or (
-                "" if found.link and found.link.bandwidth else "the bytes take no time of their own"
-            ),
-        )
-        for found in fit_links([(o.n, o.collectives) for o in seen])
-    ]
 
 
 def _speedup(found: ScalingFit, n: int, step: float) -> float:
@@ -341,8 +262,9 @@ def _plan(
     sizes: Sizes,
     order: Sequence[str],
     largest: doc.Report,
-    request: Request,
+    question: Question,
 ) -> doc.Plan | None:
+    request = question.request
     if request.wish is None or found.best is None:
         return None
     scales = frozenset(name for name, role in largest.scaling.roles.items() if role == "scales")
@@ -355,6 +277,7 @@ def _plan(
         basis="fit",
         weak=found.mode == "weak",
         scaling=scales,
+        farthest=None if question.forced else found.farthest,
         reason="" if order else "no what-if gains more than noise" if sizes.resize else NO_REPLAY,
     )
     return plan(request.wish, today, sizes)

@@ -61,7 +61,7 @@ class Wish:
 class Today:
     """The run the plan starts from: `n` GPUs, of which `unit` go together; `order` are edits that
     gain in turn; `measured` the largest number of GPUs that was measured, `basis` replay or fit;
-    `scaling` the classes that more GPUs share.
+    `scaling` the classes that more GPUs share. Beyond `farthest` nothing is promised.
     """
 
     n: int
@@ -72,6 +72,7 @@ class Today:
     basis: str
     weak: bool
     scaling: frozenset[str] = frozenset()
+    farthest: int | None = None
     reason: str = ""
 
 
@@ -118,7 +119,7 @@ class _Planner:
         return hours, None if self.wish.price is None else hours * self.wish.price
 
     def _rows(self, fixes: int, asked: Sequence[int]) -> list[PlanRow]:
-        whole = [n for n in asked if n % self.today.unit == 0]
+        whole = [n for n in asked if n % self.today.unit == 0 and self._may(n)]
         steps = dict(
             zip(whole, self.sized.steps(self.order[:fixes], whole), strict=True) if whole else ()
         )
@@ -126,7 +127,7 @@ class _Planner:
         for n in asked:
             beyond = n > TRUSTED * self.today.measured
             if n not in steps:
-                reason = f"{n:,} GPUs are no whole number of replicas of {self.today.unit}"
+                reason = self._refusal(n)
                 rows.append(
                     PlanRow(n=n, fixes=fixes, step_ms=None, duration_s=None, gpu_hours=None,
                             cost=None, beyond=beyond, reason=reason)
@@ -140,7 +141,16 @@ class _Planner:
             )  # fmt: skip
         return rows
 
+    def _may(self, n: int) -> bool:
+        return self.today.farthest is None or n <= self.today.farthest
+
+    def _refusal(self, n: int) -> str:
+        if not self._may(n):
+            return f"Refused: {n:,} GPUs are more than four times the largest run"
+        return f"{n:,} GPUs are no whole number of replicas of {self.today.unit}"
+
     def _roads(self, n: int) -> list[Road]:
+        n = min(n, self.today.farthest or n)
         n = max(self.today.unit, n - n % self.today.unit)
         fixed = self.sized.steps(self.order, [n, *self.doublings])
         least = min(range(len(self.doublings)), key=lambda i: fixed[i + 1])
@@ -197,7 +207,7 @@ class _Planner:
             ceiling_n=sizes[best],
             left_ms=[(name, ms) for name, ms in listed if ms > 0.0],
             step_ms=table[-1][best] / NS_PER_MS,
-            text=_judged(bool(paths), [x for x in listed if x[0] not in self.today.scaling]),
+            text=self._judged(paths, runs[best] <= target, listed),
         )
 
     def _path(
@@ -206,7 +216,7 @@ class _Planner:
         """With so many fixes, the fewest GPUs that reach the target."""
         for n, step in zip(sizes, steps, strict=True):
             seconds = self._seconds(step, n)
-            if seconds > target:
+            if seconds > target or not self._may(n):
                 continue
             hours, cost = self._price(n, seconds)
             return PlanPath(
@@ -220,6 +230,19 @@ class _Planner:
                 factors=self._factors(fixes, n, seconds),
             )
         return None
+
+    def _judged(
+        self, paths: Sequence[PlanPath], somewhere: bool, listed: Sequence[tuple[str, float]]
+    ) -> str:
+        """Why it cannot be reached and what would have to change; empty when it can."""
+        if paths:
+            return ""
+        if somewhere:
+            return (
+                f"Only more than {self.today.farthest:,} GPUs, four times the largest run, might: "
+                "measure a larger size, or force the prediction."
+            )
+        return _needed([x for x in listed if x[0] not in self.today.scaling])
 
     def _factors(self, fixes: int, n: int, seconds: float) -> list[Factor]:
         """What each fix gives on today's GPUs after those before it, then what the GPUs give."""
@@ -245,10 +268,8 @@ _SHRINKS = {
 }
 
 
-def _judged(reached: bool, left: Sequence[tuple[str, float]]) -> str:
-    """What would have to change, by the classes that GPUs do not share; empty when reached."""
-    if reached:
-        return ""
+def _needed(left: Sequence[tuple[str, float]]) -> str:
+    """What would have to change, by the classes that GPUs do not share."""
     whole = sum(ms for _, ms in left)
     most = [name for name, ms in left if ms > 0.1 * whole][:2]
     changes = [_SHRINKS[name] for name in most if name in _SHRINKS]

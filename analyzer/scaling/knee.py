@@ -1,12 +1,11 @@
 """Up to how many GPUs does a job pay? Points of a curve of speed-up over N, in speed-ups and GPUs.
 
-Between the sizes of the curve it is taken to be a power of N. Efficiency is against the curve's
-reference; None where the curve does not reach the point.
+Between the sizes of the curve N over speed-up is taken to be a straight line, which is exact for
+Amdahl's law. Efficiency is against the curve's reference.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -49,13 +48,13 @@ def knee(curve: Sequence[tuple[int, float]]) -> Knee:
 
 
 def _fine(curve: Sequence[tuple[int, float]]) -> list[tuple[float, float]]:
-    """The curve with points between its own, a power of N from each to the next."""
+    """The curve with points between its own."""
     found = []
     for (n, speedup), (far, then) in pairwise(curve):
-        slope = math.log(then / speedup) / math.log(far / n)
+        loss, more = n / speedup, far / then
         for i in range(_BETWEEN):
             at = n * (far / n) ** (i / _BETWEEN)
-            found.append((at, speedup * (at / n) ** slope))
+            found.append((at, at / (loss + (more - loss) * (at - n) / (far - n))))
     return [*found, (float(curve[-1][0]), curve[-1][1])]
 
 

@@ -27,6 +27,20 @@ READINGS = {
     "unknown": "one fraction only, or none: with a third size it can be seen whether it stays",
 }
 
+# With the batch of a GPU fixed the fraction is what the step grew by, over the GPUs added.
+READINGS_WEAK = READINGS | {
+    "flat": "flat: the step grows in proportion to the GPUs, as if all queued for one thing",
+    "rising": "rising: the step grows faster than the number of GPUs",
+    "falling": "falling: the step grows less and less, as with overhead that comes with the second "
+    "GPU and then levels off (the bytes of a ring do)",
+    "slow-down": "above one: all GPUs together do less than the smallest run",
+}
+
+
+def reading(trend: str, mode: Mode) -> str:
+    """What a trend means."""
+    return (READINGS_WEAK if mode == "weak" else READINGS)[trend]
+
 
 @dataclass(frozen=True)
 class Point:
