@@ -237,7 +237,12 @@ def _ceiling(found: ScalingFit, curve: Sequence[tuple[int, float]]) -> doc.Estim
         return doc.Estimate(value=None, reason=found.reason)
     n, speedup = max(curve, key=lambda at: at[1])
     half = found.half(min(n, found.farthest))
-    return doc.Estimate(value=speedup, lo=speedup / (1.0 + half), hi=speedup * (1.0 + half))
+    return doc.Estimate(
+        value=speedup,
+        lo=speedup / (1.0 + half),
+        hi=speedup * (1.0 + half),
+        reason="the range is that of the fit; no role is counted both ways",
+    )
 
 
 def _knee(curve: Sequence[tuple[int, float]]) -> doc.Knee | None:
