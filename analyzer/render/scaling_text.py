@@ -25,10 +25,12 @@ def markdown(report: ScalingReport) -> str:
     tables = [several.points(report), several.predictions(report)]
     told = [several.ceiling(report), several.quality(report), several.fractions(report),
             several.attack(report)]  # fmt: skip
+    held = several.mode(report)
+    words = " ".join(escape(line, LONGEST) for line in told if line)
     parts = [
         f"<!-- {report.tool.name}:scaling:default -->",
         f"## {escape(report.verdict.text, LONGEST)}",
-        f"{several.mode(report)}. {' '.join(escape(words, LONGEST) for words in told if words)}",
+        f"{held[:1].upper()}{held[1:]}. {words}",
         *_differences(report),
         *(grid(table) for table in tables if table is not None),
         escape(several.fixes(report), LONGEST),

@@ -249,6 +249,11 @@ def _growth_assumptions(
             "Steps on other numbers of GPUs are replayed: compute and collectives last longer or "
             "shorter, the host's calls stay as they are."
         )
+        if c.COMM_WAIT in present and setting.mode != "weak":
+            sentences.append(
+                "Waiting for a rank that works longer shrinks with that work; Amdahl's law counts "
+                "it as fixed, so the curve may lie above it."
+            )
     moving = bool(present & {c.COMM_TRANSFER, c.COMM_UNSPLIT}) or (
         known.traffic is not None and known.traffic.total > 0.0
     )
