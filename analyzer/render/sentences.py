@@ -210,8 +210,15 @@ def scaling(report: Report) -> str:
     end = f"never above {multiple(ceiling)}" if ceiling is not None else f"a ceiling {NOT_BOUNDED}"
     grown = facts.limit.ceiling_one_gpu if facts.limit else None
     if ceiling is not None and grown is not None and grown < CLOSE * ceiling:
-        end += f", {multiple(grown)} as communication grows"
+        end += f", {multiple(grown)} {_why(report)}"
     return f"Over one GPU expect {expected}, {end}, if what does not scale stays as it is."
+
+
+def _why(report: Report) -> str:
+    """Why the prediction ends before the ceiling does."""
+    if report.scaling.basis == "replay":
+        return "replayed with communication and a host that do not shrink"
+    return "as communication grows with the GPUs"
 
 
 def knee(report: Report) -> str:
@@ -258,7 +265,7 @@ def whole_run(report: Report) -> str:
     end = duration(length.ceiling_s, NOT_BOUNDED)
     grown, ceiling = length.limit_s, length.ceiling_s
     if grown is not None and ceiling is not None and ceiling < CLOSE * grown:
-        end += f", {duration(grown)} as communication grows with the GPUs"
+        end += f", {duration(grown)} {_why(report)}"
     return f"{now}; at the ceiling {end}."
 
 

@@ -247,7 +247,7 @@ def _growth_assumptions(
     if known.resize is not None:
         sentences.append(
             "Steps on other numbers of GPUs are replayed: compute and collectives last longer or "
-            "shorter, the host's calls stay as they are."
+            "shorter, the host's calls stay as they are, with what recording added to them."
         )
         if c.COMM_WAIT in present and setting.mode != "weak":
             sentences.append(
