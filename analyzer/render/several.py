@@ -25,7 +25,6 @@ LAWS = {
     "amdahl": "Amdahl's law",
 }
 WEAK_LAWS = LAWS | {"amdahl": "a step that stays (Gustafson)"}
-TRENDS = {"falls": "falls", "flat": "flat", "grows": "grows"}
 
 
 def scale_of(report: ScalingReport) -> StepScale:
@@ -118,7 +117,8 @@ def _fraction(point: ScalePoint) -> str:
 
 def predictions(report: ScalingReport) -> Grid | None:
     """The best law at each size, and after fixes; None without a law."""
-    if best(report) is None:
+    law = best(report)
+    if law is None:
         return None
     scale = scale_of(report)
     counts = sorted({fixes for row in report.predict for fixes, _ in row.after})
@@ -147,13 +147,7 @@ def predictions(report: ScalingReport) -> Grid | None:
                                for row in report.predict if row.reason))  # fmt: skip
     if any(row.beyond and row.step_ms is not None for row in report.predict):
         notes.append("* more than four times the largest run: a guess.")
-    return Grid(f"Predicted, {law_name(report, report_best(report))}", heads, rows, " ".join(notes))
-
-
-def report_best(report: ScalingReport) -> str:
-    """The id of the law that is named; empty without one."""
-    law = best(report)
-    return law.id if law else ""
+    return Grid(f"Predicted, {law_name(report, law.id)}", heads, rows, " ".join(notes))
 
 
 def fixes(report: ScalingReport) -> str:
@@ -198,7 +192,7 @@ def classes(report: ScalingReport) -> Grid:
         [
             look(item.class_).label,
             *(scale.bare(ms) for _, ms in item.points),
-            TRENDS.get(item.trend, item.trend),
+            item.trend,
             formula(item, scale),
         ]
         for item in report.classes

@@ -5,7 +5,7 @@ The largest run stands for today: its findings and fixes are the ones planned wi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analyzer.config import Settings
@@ -16,12 +16,13 @@ from analyzer.report import scaling as out
 from analyzer.report.build import Request
 from analyzer.report.planning import NO_REPLAY, Today, plan, shown_fixes
 from analyzer.report.scaled import differences, verdict
+from analyzer.report.sizes import Sizes
 from analyzer.scaling import knee as knees
 from analyzer.scaling import series
 from analyzer.scaling.fit import ScalingFit, fit
-from analyzer.scaling.observe import BYTES, HOPS, Observation, observe
+from analyzer.scaling.observe import Observation, observe
 from analyzer.scaling.serial import Setting, parts
-from analyzer.whatif.resize import Resizer, resizer
+from analyzer.whatif.resize import resizer
 
 NS_PER_MS = 1e6
 SEARCHED = tuple(2**power for power in range(21))
@@ -43,41 +44,6 @@ class Question:
 
     request: Request
     forced: bool = False
-
-
-class Sizes:
-    """Steps at other sizes by the fit, after fixes by the replay of the largest run."""
-
-    def __init__(self, found: ScalingFit, largest: Resizer | None) -> None:
-        self.fit, self.resize = found, largest
-
-    def _factors(self, n: int) -> dict[str, float]:
-        return self.fit.by_class.factors(n, self.fit.seen[-1])
-
-    def steps(self, fixes: Sequence[str], sizes: Sequence[int]) -> list[float]:
-        """ns on each number of GPUs: the fit, times what the fixes leave of a step there."""
-        plain = [self.fit.step(n) for n in sizes]
-        if not fixes or self.resize is None:
-            return plain
-        wanted = [self._factors(n) for n in sizes]
-        before, after = self.resize.steps(wanted), self.resize.after(fixes).steps(wanted)
-        return [p * a / b for p, a, b in zip(plain, after, before, strict=True)]
-
-    def grown(self, sizes: Sequence[int]) -> list[float]:
-        """ns on each number of GPUs with the batch of a GPU as it is: only communication grows."""
-        today = self.fit.seen[-1]
-        if self.resize is None:
-            more = [self._factors(n)[BYTES] for n in sizes]
-            return [today.step + today.traffic.exposed * (ratio - 1.0) for ratio in more]
-        return self.resize.steps(
-            [{key: self._factors(n)[key] for key in (HOPS, BYTES)} for n in sizes]
-        )
-
-    def classes(self, fixes: Sequence[str], n: int) -> Mapping[str, float]:
-        """ns by class on `n` GPUs."""
-        if self.resize is None:
-            return self.fit.by_class.classes_at(n)
-        return self.resize.after(fixes).classes(self._factors(n))
 
 
 def build(
@@ -115,8 +81,8 @@ def build(
         knee=_knee(curve),
         order=order,
         findings=largest.findings[:3],
-        plan=_plan(found, sizes, order, largest, question),
-        assumptions=_assumptions(found, replayed),
+        plan=_plan(found, sizes, order, largest, question, _unit(ordered, largest)),
+        assumptions=_assumptions(found, replayed, _unit(ordered, largest)),
         differences=differences([(run.n, run.job) for run in ordered]),
         quality=[c for c in largest.quality if c.severity != "info"],
         reason=found.reason,
@@ -146,10 +112,15 @@ def _series(found: ScalingFit) -> list[series.Point]:
     )
 
 
+def _unit(runs: Sequence[SizedRun], largest: doc.Report) -> int:
+    """GPUs that count as one in the laws, by the largest run."""
+    return max(1, runs[-1].job.size // largest.scaling.n)
+
+
 def _points(
     runs: Sequence[SizedRun], seen: Sequence[Observation], found: ScalingFit, largest: doc.Report
 ) -> list[out.ScalePoint]:
-    unit = max(1, (largest.run.world_size or runs[-1].n) // largest.scaling.n)
+    unit = _unit(runs, largest)
     sharded = largest.scaling.roles.get("optimizer") == "scales"
     rows = []
     for run, o, at in zip(runs, seen, _series(found), strict=True):
@@ -268,6 +239,7 @@ def _plan(
     order: Sequence[str],
     largest: doc.Report,
     question: Question,
+    unit: int,
 ) -> doc.Plan | None:
     request = question.request
     if request.wish is None or found.best is None:
@@ -275,7 +247,7 @@ def _plan(
     scales = frozenset(name for name, role in largest.scaling.roles.items() if role == "scales")
     today = Today(
         n=found.largest,
-        unit=max(1, found.largest // largest.scaling.n),
+        unit=unit,
         step_ns=found.step(found.largest),
         order=tuple(order),
         measured=found.largest,
@@ -288,7 +260,7 @@ def _plan(
     return plan(request.wish, today, sizes)
 
 
-def _assumptions(found: ScalingFit, replayed: bool) -> list[str]:
+def _assumptions(found: ScalingFit, replayed: bool, unit: int) -> list[str]:
     said = [
         "All runs do the same work and differ in the number of GPUs only.",
         f"Nothing is predicted beyond {found.farthest:,} GPUs, four times the largest run, unless "
@@ -296,6 +268,11 @@ def _assumptions(found: ScalingFit, replayed: bool) -> list[str]:
         "Intervals hold the noise of the runs, the leave-one-out error and how far fits of other "
         "shapes come apart; they widen with each doubling beyond the largest run.",
     ]
+    if unit > 1:
+        said.append(
+            f"{unit} GPUs share one replica; what they exchange among themselves is not told apart "
+            "from what replicas exchange, and grows with it."
+        )
     if found.by_class.near:
         said.append(
             "What stays hidden of communication at other sizes is replayed from the nearest run: "

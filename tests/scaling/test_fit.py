@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from analyzer.scaling import laws
 from analyzer.scaling.fit import AMDAHL, CLASSES, USL, fit, fit_usl
@@ -165,3 +167,17 @@ def test_a_step_that_stays_is_the_law_of_weak_scaling() -> None:
 def test_two_runs_of_one_size_are_refused() -> None:
     with pytest.raises(ValueError, match="different sizes"):
         fit([worked(8), worked(8)], "strong")
+
+
+parts = st.integers(0, 100)
+
+
+@given(shared=st.integers(1, 100), kept=parts, moved=parts)
+@settings(max_examples=30)
+def test_what_the_families_hold_is_foretold_exactly(shared: int, kept: int, moved: int) -> None:
+    def at(n: int) -> Observation:
+        return run(n, {"compute": shared / n, "host_sync": kept,
+                       "comm_transfer": moved * (n - 1) / n})  # fmt: skip
+
+    found = fit([at(n) for n in (1, 2, 4, 8)], "strong")
+    assert found.by_class.at(16) == pytest.approx(at(16).step, rel=1e-6)
