@@ -1,4 +1,4 @@
-"""How long is a step at another size, after which fixes? By the fit and the largest run's replay."""
+"""How long is a step at another size, after fixes? By the fit and the largest run's replay."""
 
 from __future__ import annotations
 
