@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 from analyzer import fleet
@@ -13,7 +14,7 @@ from analyzer.classify.classes import UNEXPLAINED
 from analyzer.config import Settings
 from analyzer.digest import RankDigest
 from analyzer.digest import load as load_digest
-from analyzer.errors import AnalyzerError, UnusableInput
+from analyzer.errors import AnalyzerError, UnusableInput, UsageError
 from analyzer.fleet import Progress
 from analyzer.ranks.member import Member
 from analyzer.ranks.pool import Job, pool
@@ -23,6 +24,9 @@ from analyzer.report.caveats import Note
 from analyzer.report.compare import compare as build_comparison
 from analyzer.report.comparison import Comparison
 from analyzer.report.document import InputFile, Report
+from analyzer.report.fitting import Question, SizedRun
+from analyzer.report.fitting import build as build_scaling
+from analyzer.report.scaling import ScalingReport
 from analyzer.runs import Source, sources
 from analyzer.trace.assign import OPTION, ORDER, Assignment, FileInfo, assign_ranks, separate_runs
 from analyzer.trace.discover import Found, find
@@ -283,13 +287,36 @@ def compared(
     )
 
 
+def fit_scaling(
+    sizes: Sequence[tuple[int | None, Loaded]], question: Question, settings: Settings
+) -> ScalingReport:
+    """The report on loaded jobs of several world sizes, each with its number of GPUs (None: the
+    world size of its files).
+
+    UsageError when two are of one size.
+    """
+    known = [(loaded.job.size if n is None else n, loaded) for n, loaded in sizes]
+    ordered = sorted(known, key=lambda size: size[0])
+    for (n, one), (other, two) in pairwise(ordered):
+        if n == other:
+            raise UsageError(
+                f"{one.label} and {two.label} are both of {n} GPUs",
+                "give one run for each size, or say the sizes: 8=PATH 16=PATH",
+            )
+    _, largest = ordered[-1]
+    runs = [SizedRun(n, loaded.job, loaded.label) for n, loaded in ordered]
+    return build_scaling(runs, report(largest, question.request, settings), question, settings)
+
+
 __all__ = [
     "AnalyzerError",
+    "Question",
     "Request",
     "Settings",
     "analyze",
     "compare",
     "digests",
+    "fit_scaling",
     "load",
     "report",
 ]

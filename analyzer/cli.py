@@ -22,14 +22,16 @@ from analyzer.loading import load, say_skipped
 from analyzer.options import Target, Terminal
 from analyzer.render import curve, files, inspection
 from analyzer.render import format as printed
-from analyzer.render.painting import Mark, of_comparison, of_report
+from analyzer.render.painting import Mark, of_comparison, of_report, of_scaling
 from analyzer.report import comparison, document
+from analyzer.report import scaling as several
 from analyzer.report import schema as schemas
 from analyzer.report.build import Request
 from analyzer.report.comparison import is_comparison
 from analyzer.report.gates import Condition
 from analyzer.scaling import laws as law
 from analyzer.scaling.serial import Mode
+from analyzer.scaling_command import scaling
 from analyzer.trace.discover import find
 
 INTERNAL_ERROR = 70
@@ -77,13 +79,7 @@ def cli(
 @options.FORMAT
 @options.FORCE
 @options.OPEN
-@click.option(
-    "--mode",
-    type=click.Choice(["strong", "accum", "weak"]),
-    default="strong",
-    show_default=True,
-    help="What more GPUs share: the batch, accumulation steps, or nothing.",
-)
+@options.MODE
 @click.option(
     "--n",
     type=click.IntRange(1),
@@ -95,6 +91,15 @@ def cli(
     metavar="TIME",
     callback=options.parsed(options.seconds),
     help="Length of the whole run today, such as 30d.",
+)
+@options.GPUS
+@options.PRICE
+@options.AIM
+@click.option(
+    "--gpus-per-node",
+    type=click.IntRange(1),
+    metavar="N",
+    help="GPUs that share a node. Default: as recorded.",
 )
 @click.option("--shared-loader", is_flag=True, help="All ranks load from one disk or CPU.")
 @click.option("--label", default="", help="Name of the run. Default: the folder's.")
@@ -131,6 +136,10 @@ def analyze(
     mode: Mode,
     n: int | None,
     duration: float | None,
+    gpus: list[int] | None,
+    price: float | None,
+    target_s: float | None,
+    gpus_per_node: int | None,
     shared_loader: bool,
     label: str,
     rank_of: dict[str, int],
@@ -165,7 +174,19 @@ def analyze(
     target = Target.of(output, formats, force, open_page, mark=Mark(comment_id, report_url))
     beside = None if baseline is None else target.beside("compare", force=force)
     loaded = load(terminal, paths, rank_of, settings, jobs, strict=strict)
-    request = Request(label, options.now(), mode, shared_loader, duration, n)
+    request = Request(
+        label=label,
+        created=options.now(),
+        mode=mode,
+        shared_loader=shared_loader,
+        duration_s=duration,
+        n=n,
+        gpus=tuple(gpus or ()),
+        price=price,
+        target_s=target_s,
+        gpus_per_node=gpus_per_node,
+    )
+    options.require_length(request, gpus, price, target_s)
     report = api.report(loaded, request, settings)
     painting = of_report(report)
     target.paint(painting, terminal)
@@ -177,6 +198,7 @@ def analyze(
 
 
 cli.add_command(compare)
+cli.add_command(scaling)
 
 
 @cli.command()
@@ -270,6 +292,10 @@ def render(
     \b
     ceiling render report.json --format markdown
     """
+    if several.is_scaling(report):
+        target = Target.of(output, formats, force, open_page, "scaling")
+        target.paint(of_scaling(several.loads(report.read_bytes(), report.name)), terminal)
+        return
     if is_comparison(report):
         target = Target.of(output, formats, force, open_page, "compare")
         target.paint(of_comparison(comparison.read(report)), terminal)
@@ -294,6 +320,12 @@ def render(
     callback=options.parsed(options.gpu_counts),
     help="How many GPUs.",
 )
+@click.option(
+    "--growth",
+    type=click.FloatRange(0, 4),
+    metavar="X",
+    help="Memory-bounded (Sun and Ni): the parallel work grows with N^X.",
+)
 @click.option("--format", "format_", type=click.Choice(["text", "json", "svg"]), default="text")
 @click.pass_obj
 def laws(
@@ -301,6 +333,7 @@ def laws(
     serial: float | None,
     measured: float | None,
     gpus: list[int],
+    growth: float | None,
     format_: str,
 ) -> None:
     """Amdahl's and Gustafson's laws as a calculator.
@@ -308,23 +341,27 @@ def laws(
     \b
     ceiling laws --serial 0.1 --gpus 2,4,8
     ceiling laws --measured 8=6             why do 8 cards give 6x?
+    ceiling laws --serial 0.1 --growth 1.5  work that grows with the memory
     """
     if (serial is None) == (measured is None):
         raise UsageError("one of --serial and --measured is needed", "ceiling laws --serial 0.1")
     fraction = (serial if measured is None else measured) or 0.0
-    rows = law.table(fraction, gpus)
+    rows = law.table(fraction, gpus, growth)
     limit = law.amdahl_ceiling(fraction)
     if format_ == "json":
+        plain: list[dict[str, float | None]]
         plain = [{"n": r.n, "amdahl": r.amdahl, "gustafson": r.gustafson,
                   "efficiency": r.efficiency} for r in rows]  # fmt: skip
+        if growth is not None:
+            plain = [row | {"sun_ni": r.sun_ni} for row, r in zip(plain, rows, strict=True)]
         reason = "" if limit else "not bounded: nothing is serial"
         answer = {"serial": fraction, "rows": plain, "limit": limit, "reason": reason}
         click.echo(json.dumps(answer, indent=2))
     elif format_ == "svg":
         click.echo(curve.laws_curve([(r.n, r.amdahl, r.gustafson) for r in rows], limit))
     else:
-        triples = [(r.n, r.amdahl, r.gustafson, r.efficiency) for r in rows]
-        click.echo(inspection.laws_table(fraction, triples, limit), nl=False)
+        table = [(r.n, r.amdahl, r.gustafson, r.efficiency, r.sun_ni) for r in rows]
+        click.echo(inspection.laws_table(fraction, table, limit, growth), nl=False)
 
 
 @cli.command()
@@ -345,6 +382,7 @@ def schema() -> None:
 
     \b
     ceiling schema > report.schema.json
+    ceiling schema scaling > scaling.schema.json
     """
     click.echo(json.dumps(schemas.schema(), indent=2))
 

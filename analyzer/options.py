@@ -23,6 +23,7 @@ from analyzer.fleet import Progress as OnFile
 from analyzer.render import files
 from analyzer.render.format import clean, data_size
 from analyzer.render.painting import UNMARKED, Mark, Painting
+from analyzer.report.build import Request
 from analyzer.report.gates import Condition, condition
 from analyzer.scaling import laws
 
@@ -52,6 +53,35 @@ def seconds(text: str) -> float:
     if not total:
         raise ValueError(f"{text!r} is no time: a run takes longer")
     return total
+
+
+def price(text: str) -> float:
+    """The price of a GPU-hour such as 2.5 or 2.5/gpu-hour, in any currency."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(?:/gpu-hour)?", text)
+    if found is None:
+        raise ValueError(f"{text!r} is no price: write 2.5 or 2.5/gpu-hour")
+    return float(found[1])
+
+
+def sized_paths(texts: tuple[str, ...]) -> list[tuple[int | None, list[str]]]:
+    """Number of GPUs (None: as the files say) and paths of each size, from N=PATH or PATH.
+
+    Paths of one number are one run; a folder that holds only folders is a run in each.
+    """
+    given: dict[int, list[str]] = {}
+    found: list[tuple[int | None, list[str]]] = []
+    for text in texts:
+        number, _, path = text.partition("=")
+        if path and re.fullmatch(r"[1-9]\d{0,8}", number):
+            given.setdefault(int(number), []).append(path)
+            continue
+        inside = sorted(Path(text).iterdir()) if Path(text).is_dir() else []
+        folders = [entry for entry in inside if entry.is_dir() and not entry.name.startswith(".")]
+        if folders and not any(entry.is_file() for entry in inside):
+            found += [(None, [str(folder)]) for folder in folders]
+        else:
+            found.append((None, [text]))
+    return [*found, *given.items()]
 
 
 def gpu_counts(text: str) -> list[int]:
@@ -222,6 +252,12 @@ def settings(config: Path | None, step_pattern: str | None) -> Settings:
     return replace(found, step_pattern=step_pattern)
 
 
+def require_length(request: Request, *wished: object) -> None:
+    """UsageError where a plan is asked for and the run's length is not known."""
+    if request.duration_s is None and any(wished):
+        raise UsageError("a plan needs the length of the whole run today", "add it: --duration 30d")
+
+
 def now() -> str:
     """Time of the report; SOURCE_DATE_EPOCH fixes it for reproducible files."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
@@ -260,6 +296,32 @@ OUTPUT = click.option(
     "--output",
     metavar="PATH",
     help="Folder for .html, .json and .md files; one file by its suffix; - for stdout.",
+)
+MODE = click.option(
+    "--mode",
+    type=click.Choice(["strong", "accum", "weak"]),
+    default="strong",
+    show_default=True,
+    help="What more GPUs share: the batch, accumulation steps, or nothing.",
+)
+GPUS = click.option(
+    "--gpus",
+    metavar="N,N,...",
+    callback=parsed(gpu_counts),
+    help="GPUs to plan for. Default: one, two and four times today's.",
+)
+PRICE = click.option(
+    "--price",
+    metavar="X",
+    callback=parsed(price),
+    help="Price of a GPU-hour, such as 2.5/gpu-hour.",
+)
+AIM = click.option(
+    "--target",
+    "target_s",
+    metavar="TIME",
+    callback=parsed(seconds),
+    help="Length the whole run should have: what reaches it?",
 )
 OPEN = click.option("--open", "open_page", is_flag=True, help="Open the HTML report.")
 REPORT_URL = click.option("--report-url", metavar="URL", help="Link in the Markdown: the page.")

@@ -1,7 +1,7 @@
 """Records the sample recorded-gloo-2rank: a real DDP run on CPU, two processes, gloo, a DataLoader.
 
-`python sample_traces/record_gloo.py OUT_DIR` (needs torch). Unlike the simulated samples it differs
-on every run; paths and host names of the recording machine are taken out before writing.
+`python sample_traces/record_gloo.py OUT_DIR [RANKS]` (needs torch). Unlike the simulated samples it
+differs on every run; paths and host names of the recording machine are taken out before writing.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ def write_clean(prof: profile, path: Path) -> None:
     path.write_bytes(gzip.compress(text.encode(), compresslevel=9, mtime=0))
 
 
-def train(rank: int, port: int, folder: str) -> None:
+def train(rank: int, ranks: int, port: int, folder: str) -> None:
     """One rank: six steps under the profiler, its trace written when the four recorded are done."""
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    dist.init_process_group("gloo", rank=rank, world_size=RANKS)
+    dist.init_process_group("gloo", rank=rank, world_size=ranks)
     model = DistributedDataParallel(network())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     loader = DataLoader(Images(), batch_size=BATCH, num_workers=1)
@@ -90,12 +90,13 @@ def train(rank: int, port: int, folder: str) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Record both ranks into the folder given."""
-    if len(arguments) != 1:
+    """Record all ranks into the folder given."""
+    if len(arguments) not in (1, 2):
         print(__doc__, file=sys.stderr)
         return 2
     Path(arguments[0]).mkdir(parents=True, exist_ok=True)
-    mp.spawn(train, args=(29_511, arguments[0]), nprocs=RANKS)
+    ranks = int(arguments[1]) if len(arguments) == 2 else RANKS
+    mp.spawn(train, args=(ranks, 29_511, arguments[0]), nprocs=ranks)
     return 0
 
 

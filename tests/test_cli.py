@@ -22,7 +22,7 @@ from analyzer.report.schema import schema
 from analyzer.report.shares import EDITS
 
 SAMPLES = Path(__file__).parent.parent / "sample_traces"
-COMMANDS = ("analyze", "compare", "inspect", "digest", "render", "laws", "explain", "schema")
+COMMANDS = ("analyze", "compare", "scaling", "inspect", "digest", "render", "laws", "explain", "schema")
 IDS = (*CLASSES, *GROUPS, *CATALOGUE, *EDITS, *(rule.id for rule in RULES), "rank-by-order")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
@@ -9,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Run
+from jsonschema import Draft202012Validator
 from runs import CREATED
 
 from analyzer import api
 from analyzer.config import Settings
+from analyzer.report import scaling
 from analyzer.report.build import Request
 from analyzer.report.document import Report
 
@@ -55,15 +59,22 @@ def single(tmp_path_factory: pytest.TempPathFactory) -> Report:
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Report:
-    """Two processes over gloo, each with a loader process."""
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One process and two over gloo, each with a loader process: a folder for each."""
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", GLOO_PORT)) == 0:
             pytest.skip(f"port {GLOO_PORT} is in use")
-    folder = tmp_path_factory.mktemp("pair")
-    command = [sys.executable, str(RECORDER), str(folder)]
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
-    return reported(folder)
+    folder = tmp_path_factory.mktemp("runs")
+    for ranks in ("1", "2"):
+        command = [sys.executable, str(RECORDER), str(folder / ranks), ranks]
+        subprocess.run(command, check=True, capture_output=True, timeout=120)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pair(runs: Path) -> Report:
+    """The two processes."""
+    return reported(runs / "2")
 
 
 def test_a_recording_without_a_device_is_read_on_the_host_timeline(single: Report) -> None:
@@ -116,3 +127,18 @@ def test_gloo_is_seen_as_communication(pair: Report) -> None:
 def test_a_loader_of_other_processes_is_seen(pair: Report) -> None:
     assert pair.breakdown.mean_ms["data_loading"] > 0
     assert "single-process-loader" not in {finding.id for finding in pair.findings}
+
+
+def test_one_and_two_processes_are_a_series(runs: Path, ceiling: Run) -> None:
+    ran = ceiling("scaling", runs, "--mode", "weak", "--duration", "1h", "--format", "json")
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)
+    Draft202012Validator(scaling.schema()).validate(found)
+    assert [point["n"] for point in found["points"]] == [1, 2]
+    assert found["points"][0]["ms"]["comm_wait"] + found["points"][0]["ms"]["comm_transfer"] == 0
+    assert found["points"][1]["karp_flatt"] is not None
+    assert found["points"][1]["speedup"] == pytest.approx(
+        2 * found["points"][0]["step_ms"] / found["points"][1]["step_ms"]
+    )
+    assert "at least 3 are needed" in found["reason"]
+    assert found["verdict"]["text"].startswith("From 1 to 2 GPUs a step")

@@ -13,7 +13,7 @@ from runs import CREATED, write_run
 
 from analyzer import api
 from analyzer.config import Settings
-from analyzer.report import document
+from analyzer.report import document, scaling
 from analyzer.report.build import Request
 from analyzer.report.schema import schema
 
@@ -21,6 +21,9 @@ SCHEMA = schema()
 PARTS: dict[str, dict[str, Any]] = SCHEMA["$defs"]
 # Names of report.json that are promised; more may be added, none may go.
 PROMISED = {
+    "Plan": "n today_s price order rows roads target",
+    "PlanRow": "n fixes step_ms duration_s gpu_hours cost",
+    "Target": "target_s speedup paths ceiling_s left_ms",
     "Report": "schema_version tool created run quality steps breakdown scaling whatif findings "
     "ranks collectives kernels unknown passed verdict",
     "Tool": "name version",
@@ -95,3 +98,28 @@ def test_a_report_with_a_text_for_a_number_is_refused(written: dict[str, Any]) -
 def test_a_report_with_more_than_is_promised_stays_valid(written: dict[str, Any]) -> None:
     written["later"] = {"added": 1}
     VALIDATOR.validate(written)
+
+
+# The same of scaling.json.
+SERIES: dict[str, dict[str, Any]] = scaling.schema()["$defs"]
+SERIES_PROMISED = {
+    "ScalingReport": "schema_version mode points laws classes predict plan verdict",
+    "ScalePoint": "n step_ms lo hi speedup efficiency karp_flatt",
+    "FittedLaw": "id parameters loo_error best",
+    "FittedClass": "class fit",
+    "ScalePrediction": "n step_ms lo hi speedup efficiency",
+}
+
+
+def test_the_schema_of_a_series_is_one_of_draft_2020_12() -> None:
+    Draft202012Validator.check_schema(scaling.schema())
+
+
+@pytest.mark.parametrize("part", SERIES_PROMISED)
+def test_every_promised_name_of_a_series_is_in_its_schema(part: str) -> None:
+    assert set(SERIES_PROMISED[part].split()) <= set(SERIES[part]["properties"])
+
+
+@pytest.mark.parametrize("part", SERIES)
+def test_every_part_of_a_series_says_what_it_is(part: str) -> None:
+    assert SERIES[part]["description"].endswith(".")

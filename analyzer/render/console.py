@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from analyzer.render import between_ranks, charts, gains, sentences, turns
+from analyzer.render import between_ranks, charts, gains, plan_text, sentences, turns
 from analyzer.render.format import (
     look,
     percent,
@@ -56,6 +56,8 @@ def render(report: Report, *, color: bool, width: int = 80, ascii_only: bool = F
     _attack(console, report)
     _step(console, report, width)
     _notes(console, report)
+    if report.plan is not None:
+        console.print(Text("\n".join(plan_text.terminal(report.plan))))
     lines = [line.replace(_GLUE, " ").rstrip() for line in page.getvalue().splitlines()]
     text = "\n".join(lines).rstrip() + "\n"
     return text.encode("ascii", "replace").decode() if ascii_only else text

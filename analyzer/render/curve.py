@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
@@ -25,6 +25,7 @@ from analyzer.render.svg import (
     text,
 )
 from analyzer.report.document import Scaling
+from analyzer.report.scaling import ScalingReport
 
 TRUSTED = 4
 _LEFT, _RIGHT, _TOP, _TALL = 48, 232, 12, 300
@@ -37,13 +38,15 @@ class _Axes:
     most_n: float
     low: float
     high: float
+    first: float = 1.0
 
     @property
     def right(self) -> float:
         return WIDTH - _RIGHT
 
     def x(self, n: float) -> float:
-        return _LEFT + (self.right - _LEFT) * math.log2(n) / max(1.0, math.log2(self.most_n))
+        span = max(1.0, math.log2(self.most_n / self.first))
+        return _LEFT + (self.right - _LEFT) * math.log2(n / self.first) / span
 
     def y(self, speedup: float) -> float:
         span = math.log2(self.high / self.low)
@@ -219,6 +222,58 @@ def two_curves(ident: str, before: Scaling, after: Scaling, *, desc: str) -> Mar
         marks=[],
         words=("Speedup over one GPU against the number of GPUs, before and after", desc),
     )
+
+
+def series_curve(ident: str, report: ScalingReport, *, name: str, desc: str) -> Markup | None:
+    """Measured sizes with their intervals, the law `name` with its range, and ideal scaling, over
+    the smallest run; None without a law. Beyond four times the largest run it is dashed.
+    """
+    rows = [row for row in report.predict if row.speedup is not None]
+    if len(rows) < 2:
+        return None
+    most, base = max(row.n for row in rows), report.base
+    values = [row.speedup or 1.0 for row in rows] + [p.speedup for p in report.points]
+    axes = replace(_axes(-(-most // base), values, None), most_n=most, first=base)
+    low, high = [], []
+    for row in rows:
+        if row.step_ms and row.lo and row.hi and row.speedup:
+            low.append((float(row.n), row.speedup * row.step_ms / row.hi))
+            high.append((float(row.n), row.speedup * row.step_ms / row.lo))
+    law = [(float(row.n), row.speedup or 1.0) for row in rows]
+    lines = [
+        _Line("ideal", [(row.n, row.n / base) for row in rows], MUTED, "s-muted", 1.2, "2 3"),
+        _Line(name, law, INK, "s-ink", 2.2),
+    ]
+    spots = " ".join(
+        f"{number(axes.x(n))},{number(axes.y(max(axes.low, v)))}" for n, v in [*high, *low[::-1]]
+    )
+    band = f'<polygon points="{spots}" fill="{MUTED}" fill-opacity="0.22" class="m"/>'
+    return _figure(
+        ident,
+        lines,
+        axes=axes,
+        ticks=_apart([row.n for row in rows]),
+        trusted_n=TRUSTED * report.points[-1].n,
+        marks=[band, *_measured(axes, report)],
+        words=(f"Speedup over {base:,} GPUs against the number of GPUs", desc),
+    )
+
+
+def _measured(axes: _Axes, report: ScalingReport) -> list[str]:
+    marks = []
+    for point in report.points:
+        x = number(axes.x(point.n))
+        if point.lo and point.hi:
+            ends = [axes.y(point.speedup * point.step_ms / edge) for edge in (point.lo, point.hi)]
+            marks.append(
+                f'<path d="M{x} {number(ends[0])}V{number(ends[1])}" stroke="{INK}" class="s-ink"'
+                ' stroke-width="1.5"/>'
+            )
+        marks.append(
+            f'<circle cx="{x}" cy="{number(axes.y(point.speedup))}" r="4.5" fill="{INK}"'
+            ' class="f-ink"/>'
+        )
+    return marks
 
 
 def _apart(sizes: Sequence[int]) -> list[int]:

@@ -21,6 +21,7 @@ from analyzer.render import (
     gains,
     parts,
     path_words,
+    plan_words,
     rank_tables,
     sentences,
     svg,
@@ -80,7 +81,7 @@ def environment(scale: StepScale) -> Environment:
     )
     env.filters.update(ms=scale.ms, bare=scale.bare)
     env.globals.update(look=form.look, say=sentences, between=between_ranks, scale=scale)
-    env.globals.update(gains=gains, turns=turns, path_words=path_words)
+    env.globals.update(gains=gains, turns=turns, path_words=path_words, plan_words=plan_words)
     return env
 
 
@@ -95,6 +96,7 @@ def _view(report: Report) -> dict[str, Any]:
     view = {
         "report": report,
         "scaling": report.scaling,
+        "plan": report.plan,
         "findings": findings,
         "first_noise": gains.first_noise(findings),
         "bars": charts.gain_bars(findings),

@@ -22,7 +22,7 @@ def _text(table: Table) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n") + "\n"
 
 
-def _table(headers: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]) -> str:
+def plain_table(headers: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]) -> str:
     """A table of plain text; headers are (title, right-aligned)."""
     # No lines: every terminal, whatever its encoding, shows letters and digits.
     table = Table(box=None, padding=(0, 2), pad_edge=False)
@@ -36,7 +36,7 @@ def _table(headers: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]) -
 def render(report: Report) -> str:
     """Files with rank and rule, steps, and what the data forbids to conclude."""
     run = report.run
-    used = _table(
+    used = plain_table(
         [("file", False), ("rank", True), ("by", False), ("events", True), ("size", True)],
         [
             (
@@ -73,13 +73,16 @@ def _numbers(steps: Sequence[int]) -> str:
 
 
 def laws_table(
-    serial: float, rows: Sequence[tuple[int, float, float, float]], limit: float | None
+    serial: float,
+    rows: Sequence[tuple[int, float, float, float, float | None]],
+    limit: float | None,
+    growth: float | None = None,
 ) -> str:
-    """Rows of (N, Amdahl's speedup, Gustafson's scaled speedup, Amdahl's efficiency)."""
-    table = _table(
-        [("GPUs", True), ("Amdahl", True), ("efficiency", True), ("Gustafson", True)],
-        [(str(n), multiple(a), percent(e), multiple(g)) for n, a, g, e in rows],
-    )
+    """Rows of (N, Amdahl's speedup, Gustafson's scaled speedup, Amdahl's efficiency, Sun and Ni's
+    speedup where work grows with N^`growth`).
+    """
+    heads = [("GPUs", True), ("Amdahl", True), ("efficiency", True), ("Gustafson", True)]
+    cells = [[str(n), multiple(a), percent(e), multiple(g)] for n, a, g, e, _ in rows]
     meaning = (
         f"Serial fraction {significant(serial)} ({significant(100 * serial)} %). "
         "Amdahl: the work is fixed and that is the serial fraction of one GPU; "
@@ -87,4 +90,11 @@ def laws_table(
         "Gustafson: the work grows with N and that is the serial fraction on N GPUs. "
         "The two answer different questions."
     )
-    return f"{table}\n{textwrap.fill(meaning, WIDTH)}\n"
+    if growth is not None:
+        heads.append(("Sun-Ni", True))
+        cells = [[*line, multiple(memory)] for line, (*_, memory) in zip(cells, rows, strict=True)]
+        meaning += (
+            f" Sun and Ni: the parallel work grows with N^{growth:g}, as memory that grows with "
+            "the GPUs may let it; 0 is Amdahl, 1 Gustafson."
+        )
+    return f"{plain_table(heads, cells)}\n{textwrap.fill(meaning, WIDTH)}\n"

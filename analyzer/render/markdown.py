@@ -15,6 +15,7 @@ from analyzer.render import (
     gains,
     lead_numbers,
     path_words,
+    plan_text,
     rank_tables,
     sentences,
     turns,
@@ -158,6 +159,7 @@ def _parts(report: Report) -> list[tuple[str, str]]:
         ("How to attack and confirm", _actions(report)),
         ("If you fix them in turn", _in_turn(report)),
         ("Scaling", _scaling(report)),
+        *([("Plan", plan_text.markdown(report.plan))] if report.plan else []),
         ("Where the step goes, rank by rank", _by_rank(report)),
         ("Why the device is idle", _idle(report)),
         ("Ranks and collectives", _between_ranks(report)),
@@ -200,7 +202,8 @@ def _in_turn(report: Report) -> str:
 
 def _scaling(report: Report) -> str:
     facts, scale = report.scaling, sentences.scale_of(report)
-    words = f"{escape(sentences.scaling(report))} {sentences.whole_run(report)}".strip()
+    told = (sentences.scaling(report), sentences.knee(report), sentences.whole_run(report))
+    words = " ".join(escape(part) for part in told if part)
     if not facts.predict:
         return words
     rows = [

@@ -1,4 +1,4 @@
-"""How is a document painted in each format? One table for reports and comparisons alike."""
+"""How is a document painted in each format? One table for reports, comparisons and series alike."""
 
 from __future__ import annotations
 
@@ -14,12 +14,16 @@ from analyzer.render import (
     console,
     html,
     markdown,
+    scaling_page,
+    scaling_text,
     svg,
 )
 from analyzer.report import comparison as comparison_file
 from analyzer.report import document
 from analyzer.report.comparison import Comparison
 from analyzer.report.document import Report
+from analyzer.report.scaling import ScalingReport
+from analyzer.report.scaling import dumps as scaling_json
 
 
 @dataclass(frozen=True)
@@ -83,4 +87,23 @@ def of_comparison(found: Comparison) -> Painting:
         text=lambda color, plain: compare_console.render(found, color=color, ascii_only=plain),
         line=compare_console.verdict_line(found),
         summary=lambda: compare_markdown.summary(found),
+    )
+
+
+def of_scaling(report: ScalingReport) -> Painting:
+    """The paintings of a report on several world sizes."""
+    text = scaling_text.markdown
+    return Painting(
+        stem="scaling",
+        paint={
+            "html": lambda mark: scaling_page.render(report),
+            "json": lambda mark: scaling_json(report).decode(),
+            "markdown": lambda mark: text(report),
+            "svg": lambda mark: svg.standalone(
+                scaling_page.curve(report) or svg.nothing("scaling")
+            ),
+        },
+        text=lambda color, plain: scaling_text.terminal(report, color=color, ascii_only=plain),
+        line=scaling_text.verdict_line(report),
+        summary=lambda: text(report),
     )

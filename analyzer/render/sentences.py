@@ -5,6 +5,8 @@ Every percentage has milliseconds beside it, and a section with nothing to show 
 
 from __future__ import annotations
 
+import math
+
 from analyzer.render.format import (
     MODES,
     NOT_BOUNDED,
@@ -17,7 +19,7 @@ from analyzer.render.format import (
     plural,
     significant,
 )
-from analyzer.report.document import Breakdown, Caveat, Estimate, Finding, Report
+from analyzer.report.document import Breakdown, Caveat, Estimate, Finding, Knee, Report
 
 LOWERS = "This work scales: removing it lowers the ceiling but still speeds up each step."
 # A smaller part of the step is not worth words; the table has it.
@@ -219,8 +221,48 @@ def scaling(report: Report) -> str:
     end = f"never above {multiple(ceiling)}" if ceiling is not None else f"a ceiling {NOT_BOUNDED}"
     grown = facts.limit.ceiling_one_gpu if facts.limit else None
     if ceiling is not None and grown is not None and grown < CLOSE * ceiling:
-        end += f", {multiple(grown)} as communication grows"
+        end += f", {multiple(grown)} {_why(report)}"
     return f"Over one GPU expect {expected}, {end}, if what does not scale stays as it is."
+
+
+def _why(report: Report) -> str:
+    """Why the prediction ends before the ceiling does."""
+    if report.scaling.basis == "replay":
+        return "replayed with communication and a host that do not shrink"
+    return "as communication grows with the GPUs"
+
+
+def knee(report: Report) -> str:
+    """Where this trace's curve bends; empty where nothing is predicted."""
+    found = report.scaling.knee
+    if found is None:
+        return ""
+    pays = (
+        f" Beyond {_gpus(found.pays)} each percent of speed costs more than one percent of "
+        "GPU-hours."
+        if found.pays is not None
+        else ""
+    )
+    return bends(found) + pays
+
+
+def bends(knee: Knee) -> str:
+    """Where the curve bends, in GPUs."""
+    said = []
+    if knee.nine_tenths is not None:
+        said.append(f"90 % efficient up to {_gpus(knee.nine_tenths)}")
+    if knee.half is not None:
+        said.append(f"50 % up to {_gpus(knee.half)}")
+    if knee.fastest is not None:
+        said.append(f"the step is shortest on about {_gpus(knee.fastest)}")
+    if not said:
+        return f"Efficiency stays above 50 % up to {knee.up_to:,} GPUs."
+    text = "; ".join(said)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _gpus(value: float) -> str:
+    return plural(max(1, math.floor(value)), "GPU")
 
 
 def whole_run(report: Report) -> str:
@@ -234,7 +276,7 @@ def whole_run(report: Report) -> str:
     end = duration(length.ceiling_s, NOT_BOUNDED)
     grown, ceiling = length.limit_s, length.ceiling_s
     if grown is not None and ceiling is not None and ceiling < CLOSE * grown:
-        end += f", {duration(grown)} as communication grows with the GPUs"
+        end += f", {duration(grown)} {_why(report)}"
     return f"{now}; at the ceiling {end}."
 
 

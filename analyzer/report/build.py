@@ -13,7 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from analyzer import __version__
-from analyzer.classify.classes import CLASSES, COMM_UNSPLIT, COMM_WAIT, GROUPS
+from analyzer.classify.classes import CLASSES, COMM_UNSPLIT, GROUPS
 from analyzer.classify.idle import CAUSES
 from analyzer.config import Settings
 from analyzer.findings import detectors, ranking
@@ -21,22 +21,20 @@ from analyzer.findings.finding import Finding, View
 from analyzer.findings.ranking import RankedFinding
 from analyzer.ranks import parallelism
 from analyzer.ranks.dimensions import TENSOR
-from analyzer.ranks.parallelism import Degree, Group
+from analyzer.ranks.parallelism import Group
 from analyzer.ranks.pool import Job
 from analyzer.ranks.unknown import unknown, work_lost
 from analyzer.report import document as doc
-from analyzer.report import together, whatifs
+from analyzer.report import predicted, together, whatifs
 from analyzer.report.caveats import Note, caveats
 from analyzer.report.ops import ops
+from analyzer.report.planning import Wish
 from analyzer.report.shares import NOTHING_LEFT
 from analyzer.report.unmeasured import no_scaling, reasons
-from analyzer.scaling.predict import OVERHEAD_GROWTH, Limit, held, predict
 from analyzer.scaling.serial import (
     NOT_BOUNDED,
     WEAK_HAS_NO_CEILING,
-    Interval,
     Mode,
-    SerialFraction,
     Setting,
     half_width,
     serial_fraction,
@@ -46,7 +44,6 @@ from analyzer.trace.schema import TraceMeta
 from analyzer.whatif.study import study
 
 NS_PER_MS = 1e6
-LARGEST_PREDICTED = 1024
 MOST_KERNELS = 40
 MOST_SHAPES = 12
 
@@ -57,7 +54,8 @@ NO_BOUND = "shares cannot tell what fixing this is worth"
 @dataclass(frozen=True)
 class Request:
     """What was asked for beside the traces; `duration_s` is the whole run's length today, `n` the
-    N of the laws where the traces' own is not wanted.
+    N of the laws where the traces' own is not wanted, `gpus_per_node` likewise. The rest is for the
+    plan: GPUs to plan for, the price of a GPU-hour, and the length the run should have.
     """
 
     label: str
@@ -66,6 +64,17 @@ class Request:
     shared_loader: bool = False
     duration_s: float | None = None
     n: int | None = None
+    gpus: tuple[int, ...] = ()
+    price: float | None = None
+    target_s: float | None = None
+    gpus_per_node: int | None = None
+
+    @property
+    def wish(self) -> Wish | None:
+        """What is to be planned; None where the run's length is not known."""
+        if self.duration_s is None:
+            return None
+        return Wish(self.duration_s, self.gpus, self.price, self.target_s)
 
 
 def build(
@@ -84,6 +93,8 @@ def build(
     per_step = {c: job.per_step[:, i] for i, c in enumerate(CLASSES)}
     replayed = study(job, limits)
     ranked = ranking.rank(detectors.detect(job, limits, replayed), job, setting, limits, replayed)
+    ahead = predicted.ahead(job, setting, limits, request.gpus_per_node)
+    fraction = serial_fraction(per_step, setting)
     text, finding, confidence = ranking.verdict(ranked, job, limits)
     quality = caveats(job, notes, limits)
     doubted = any(caveat.severity == "error" for caveat in quality)
@@ -99,7 +110,9 @@ def build(
         quality=quality,
         steps=_steps(job),
         breakdown=_breakdown(job),
-        scaling=_scaling(job, serial_fraction(per_step, setting), setting, request, degree),
+        scaling=no_scaling(fraction, request.duration_s, degree.because)
+        if work_lost(job)
+        else predicted.scaling(fraction, ahead, degree.because, request.duration_s),
         whatif=whatifs.whatif(job, replayed, setting, limits),
         findings=[_finding(row, request.mode) for row in ranked.findings],
         idle=_idle(job),
@@ -110,6 +123,7 @@ def build(
         passed=ranked.passed,
         thresholds={name: float(limit) for name, limit in limits.as_dict().items()},
         ops=ops(job),
+        plan=None if work_lost(job) else predicted.planned(request.wish, ahead, replayed),
     )
 
 
@@ -239,82 +253,6 @@ def _breakdown(job: Job) -> doc.Breakdown:
             for step, row in zip(job.steps, job.per_step.tolist(), strict=True)
         ],
         reason=reasons(unsplit.reason, unmeasured),
-    )
-
-
-def _estimate(interval: Interval) -> doc.Estimate:
-    return doc.Estimate(
-        value=interval.value,
-        lo=interval.lo,
-        hi=interval.hi,
-        envelope=interval.envelope,
-        reason=interval.reason,
-    )
-
-
-def _scaling(
-    job: Job, serial: SerialFraction, setting: Setting, request: Request, degree: Degree
-) -> doc.Scaling:
-    if work_lost(job):
-        return no_scaling(serial, request.duration_s, degree.because)
-    # From today's size up: on fewer GPUs today's overhead is not what the trace says it is.
-    n = degree.n
-    powers = {2**k for k in range(11) if 2**k > n}
-    sizes = sorted({1, n, 2 * n, 4 * n} | powers)
-    # A rank that is always late costs the others the same whatever their number.
-    waits = {COMM_WAIT: held} if job.together.late else {}
-    curve = predict(job.mean_ns, setting, sizes, {**OVERHEAD_GROWTH, **waits})
-    today = request.duration_s
-
-    def duration(step_ns: float) -> float | None:
-        return None if today is None else today * step_ns / job.step_ns
-
-    limit = curve.limit
-    unknown = serial.f.value is None or serial.s.value is None
-    return doc.Scaling(
-        mode=serial.mode,
-        n=serial.n,
-        f=_estimate(serial.f),
-        s=_estimate(serial.s),
-        P=serial.P,
-        ceiling_today=_estimate(serial.ceiling_today),
-        ceiling_one_gpu=_estimate(serial.ceiling_one_gpu),
-        speedup=serial.speedup,
-        efficiency=serial.efficiency,
-        gustafson=serial.gustafson,
-        roles=dict(serial.roles),
-        assumptions=[degree.because, *serial.assumptions, *curve.assumptions],
-        predict=[
-            doc.Prediction(
-                n=p.n,
-                step_ms=p.step_ns / NS_PER_MS,
-                speedup=p.speedup,
-                efficiency=p.efficiency,
-                amdahl=p.amdahl,
-                gustafson=p.gustafson,
-                duration_s=duration(p.step_ns),
-            )
-            for p in curve.points
-        ],
-        duration=_duration(today, serial.ceiling_today, limit),
-        limit=doc.Limit(
-            n=limit.n,
-            ceiling_today=limit.ceiling_today,
-            ceiling_one_gpu=limit.ceiling_one_gpu,
-            reason=limit.reason or ("" if limit.n else "approached without end as GPUs are added"),
-        ),
-        reason=(serial.f.reason or serial.s.reason) if unknown else "",
-    )
-
-
-def _duration(today: float | None, ceiling: Interval, limit: Limit) -> doc.Duration | None:
-    if today is None:
-        return None
-    return doc.Duration(
-        today_s=today,
-        ceiling_s=None if ceiling.value is None else today / ceiling.value,
-        limit_s=None if limit.ceiling_today is None else today / limit.ceiling_today,
-        reason=ceiling.reason if ceiling.value is None else limit.reason,
     )
 
 

@@ -15,6 +15,12 @@ import msgspec
 
 from analyzer.errors import UnusableInput
 from analyzer.report.part import Gpus, Ms, Multiple, Part, Part01
+from analyzer.report.plan import Factor as Factor
+from analyzer.report.plan import Plan as Plan
+from analyzer.report.plan import PlanPath as PlanPath
+from analyzer.report.plan import PlanRow as PlanRow
+from analyzer.report.plan import Road as Road
+from analyzer.report.plan import Target as Target
 from analyzer.report.ranks import Clock as Clock
 from analyzer.report.ranks import Collective as Collective
 from analyzer.report.ranks import LateRank as LateRank
@@ -228,9 +234,25 @@ class Limit(Part, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class Knee(Part, frozen=True, kw_only=True):
+    """Where the predicted curve bends, in GPUs: most with 90 % and 50 % efficiency, those of the
+    shortest step, and those beyond which each percent of speed costs more than one of GPU-hours.
+
+    None: not within the sizes predicted, of which `up_to` is the largest.
+    """
+
+    nine_tenths: float | None
+    half: float | None
+    fastest: float | None
+    pays: float | None
+    up_to: int
+    reason: str = ""
+
+
 class Scaling(Part, frozen=True, kw_only=True):
     """Serial fraction and ceilings. `f`: share of today's step that does not shrink with more GPUs
     (measured at `n`); `s` = 1-P: the same on one GPU. Ceilings: 1/f against today, 1/s against one.
+    `basis` of `predict` is "replay" (the run replayed at each size) or "classes".
     `reason` says why other numbers here are null.
     """
 
@@ -249,6 +271,8 @@ class Scaling(Part, frozen=True, kw_only=True):
     predict: list[Prediction]
     duration: Duration | None = None
     limit: Limit | None = None
+    knee: Knee | None = None
+    basis: str = "classes"
     reason: str = ""
 
 
@@ -361,6 +385,7 @@ class Report(Part, frozen=True, kw_only=True):
     passed: list[str]
     thresholds: dict[str, float]
     ops: list[Op] = msgspec.field(default_factory=list)
+    plan: Plan | None = None
 
 
 def dumps(report: Report) -> bytes:

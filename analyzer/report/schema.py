@@ -8,8 +8,9 @@ import msgspec
 
 from analyzer.report.comparison import Comparison
 from analyzer.report.document import Report
+from analyzer.report.scaling import ScalingReport
 
-DOCUMENTS = (Report, Comparison)
+DOCUMENTS = (Report, Comparison, ScalingReport)
 
 
 def schema() -> dict[str, Any]:

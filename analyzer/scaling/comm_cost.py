@@ -3,10 +3,12 @@
 Bytes per ns are GB per s. Definitions are those of nccl-tests: algbw = bytes/time; busbw = algbw
 times what of the bytes a rank must send, so that it compares with a link whatever the number of
 ranks. Time is transfer alone: with the waiting in it a late rank would look like a slow network.
+Predicted times are Hockney's: a latency for each hop in turn, and bytes over one rank's bandwidth.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
@@ -79,6 +81,63 @@ def bus_factor(kind: str, n: int) -> float | None:
     if kind in ("reduce_scatter", "all_gather", "all_to_all"):
         return (n - 1) / n
     return 1.0 if kind in ("broadcast", "reduce", "send_recv") else None
+
+
+@dataclass(frozen=True)
+class Link:
+    """What one hop costs: `latency` ns, and `bandwidth` bytes per ns (GB/s), None where the bytes
+    take no time that could be measured.
+    """
+
+    latency: float
+    bandwidth: float | None
+
+    def time(self, hops: float, wire_bytes: float) -> float:
+        """ns of `hops` one after the other that pass `wire_bytes` through each link."""
+        wire = 0.0 if self.bandwidth is None else wire_bytes / self.bandwidth
+        return hops * self.latency + wire
+
+
+def ring_hops(kind: str, n: float) -> float:
+    """Messages one after the other in a ring of `n`: an all-reduce goes round twice."""
+    if n <= 1:
+        return 0.0
+    if kind == "send_recv":
+        return 1.0
+    return (2.0 if kind == "all_reduce" else 1.0) * (n - 1.0)
+
+
+def ring_time(kind: str, n: int, nbytes: float, link: Link) -> float | None:
+    """ns of a ring collective of `nbytes` (nccl-tests' size); None for kinds without a bus factor,
+    0 on one rank.
+    """
+    if n == 1:
+        return 0.0
+    factor = bus_factor(kind, n)
+    return None if factor is None else link.time(ring_hops(kind, n), factor * nbytes)
+
+
+def tree_all_reduce_time(n: int, nbytes: float, link: Link) -> float:
+    """ns of a pipelined double tree: up and down log2(n) levels, all bytes twice."""
+    return link.time(2.0 * math.log2(n), 2.0 * nbytes) if n > 1 else 0.0
+
+
+def ring_tree_crossover(n: int, link: Link) -> float | None:
+    """Bytes above which the ring's all-reduce beats the tree's; None where latency is not known to
+    cost anything or there is no ring.
+    """
+    if n < 3 or link.bandwidth is None or link.latency <= 0.0:
+        return None
+    return link.bandwidth * link.latency * n * (n - 1 - math.log2(n))
+
+
+def two_level_all_reduce_time(
+    per_node: int, nodes: int, nbytes: float, inside: Link, between: Link
+) -> float:
+    """ns of a ring inside each node around a ring between nodes of a node's part of the bytes."""
+    return (ring_time("all_reduce", per_node, nbytes, inside) or 0.0) + (
+        ring_time("all_reduce", nodes, nbytes / per_node, between) or 0.0
+    )
 
 
 def bandwidth(

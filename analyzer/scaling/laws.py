@@ -18,16 +18,20 @@ _NORMAL_REACH = 10.0
 
 @dataclass(frozen=True)
 class LawRow:
-    """What the laws say of `n` GPUs; `efficiency` is Amdahl's speed-up per GPU."""
+    """What the laws say of `n` GPUs; `efficiency` is Amdahl's speed-up per GPU, `sun_ni` None where
+    no growth of the work was given.
+    """
 
     n: int
     amdahl: float
     gustafson: float
     efficiency: float
+    sun_ni: float | None = None
 
 
-def table(serial: float, gpus: Sequence[int]) -> list[LawRow]:
-    """Both laws at each number of GPUs, in the order given.
+def table(serial: float, gpus: Sequence[int], growth: float | None = None) -> list[LawRow]:
+    """Both laws at each number of GPUs, in the order given; with `growth` x also Sun and Ni's for
+    parallel work that grows with N^x as the memory of N GPUs lets it.
 
     The columns answer different questions with one number. Amdahl takes it as `s`, the share of the
     one-GPU run, and keeps the job fixed; Gustafson takes it as `f`, the share of the run on that
@@ -39,6 +43,7 @@ def table(serial: float, gpus: Sequence[int]) -> list[LawRow]:
             amdahl=amdahl(n, serial),
             gustafson=gustafson(n, serial),
             efficiency=efficiency(amdahl(n, serial), n),
+            sun_ni=None if growth is None else sun_ni(n, serial, n**growth),
         )
         for n in gpus
     ]

@@ -84,9 +84,15 @@ def test_a_name_with_control_characters_is_cleaned(tmp_path: Path) -> None:
     ("limit", "said"), [(21.0, "ceiling is 21.0x"), (None, "ceiling is unbounded. G")]
 )
 def test_the_laws_are_rows_and_one_limit(limit: float | None, said: str) -> None:
-    lines = inspection.laws_table(1 / 21, [(8, 6.0, 7.667, 0.75)], limit).splitlines()
+    lines = inspection.laws_table(1 / 21, [(8, 6.0, 7.667, 0.75, None)], limit).splitlines()
     assert row(lines, "GPUs") == ["GPUs", "Amdahl", "efficiency", "Gustafson"]
     assert row(lines, "   8") == ["8", "6.00x", "75.0", "%", "7.67x"]
     assert said in " ".join(lines)
     assert "Serial fraction 0.0476 (4.76 %)." in " ".join(lines)
     assert max(map(len, lines)) <= inspection.WIDTH
+
+
+def test_work_that_grows_with_the_memory_is_a_column_of_its_own() -> None:
+    text = inspection.laws_table(0.1, [(8, 4.7059, 7.3, 0.588, 7.7354)], 10.0, 1.5)
+    assert text.splitlines()[1].split()[-1] == "7.74x"
+    assert "grows with N^1.5" in " ".join(text.split())

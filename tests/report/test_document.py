@@ -30,6 +30,7 @@ NAMES = sorted(path.name for path in SAMPLES.iterdir() if (path / "rank0.json.gz
 UNSAID = {
     *("world_size", "gpu", "backend", "torch", "with_stack", "profile_memory", "record_shapes"),
     *("group_size", "bytes", "count", "whatif", "finding", "duration", "duration_s"),
+    *("plan", "price", "cost", "target"),
 }
 
 

@@ -384,3 +384,10 @@ def test_karp_flatt_splits_into_serial_work_and_overhead(
     one_gpu, many = n * p + inherent, p + inherent + overhead
     expected = inherent / one_gpu + n / (n - 1) * overhead / one_gpu
     assert laws.karp_flatt(one_gpu / many, n) == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
+def test_table_with_work_that_grows_as_memory_does() -> None:
+    """Golden values of methods 1.8: s = 0.1 on 8 GPUs."""
+    found = [laws.table(0.1, [8], growth)[0].sun_ni for growth in (0.0, 1.0, 1.5)]
+    assert [printed(value, 4) for value in found] == ["4.7059", "7.3000", "7.7354"]
+    assert laws.table(0.1, [8])[0].sun_ni is None
