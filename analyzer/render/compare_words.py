@@ -103,7 +103,7 @@ def _side(role: str, side: Side) -> str:
     name = shorten(side.label, 40)
     named = "" if name == role.lower() else f"{name}, "
     steps = plural(sum(run.n for run in side.runs), "step")
-    return f"{role}: {named}{plural(len(side.runs), 'run')} of {steps}"
+    return f"{role}: {named}{plural(len(side.runs), 'run')} with {steps}"
 
 
 def banner(comparison: Comparison) -> str:
