@@ -21,7 +21,9 @@ VALIDATOR = Draft202012Validator(schema())
 def written_reports_are_valid(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     folder = request.node.funcargs.get("tmp_path")
-    for path in sorted(folder.rglob("report.json")) if isinstance(folder, Path) else []:
+    folders = [folder] if isinstance(folder, Path) else []
+    names = ("report.json", "compare.json")
+    for path in (path for root in folders for name in names for path in sorted(root.rglob(name))):
         VALIDATOR.validate(json.loads(path.read_bytes()))
 
 

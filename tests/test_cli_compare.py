@@ -33,7 +33,7 @@ def test_two_folders_are_compared(slow: Path, quick: Path, ceiling: Run) -> None
     ran = ceiling("compare", slow, quick)
     assert (ran.code, ran.err) == (0, "")
     assert "Faster: 1.80 -> 1.10 ms per step (38.9 % less), because data loading fell" in ran.line
-    assert "Before: slow, 1 run of 5 steps; after: quick, 1 run of 5 steps." in ran.line
+    assert "Before: slow, 1 run with 5 steps; after: quick, 1 run with 5 steps." in ran.line
 
 
 def test_quiet_is_the_verdict(slow: Path, quick: Path, ceiling: Run) -> None:

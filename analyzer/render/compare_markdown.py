@@ -37,7 +37,7 @@ def summary(comparison: Comparison) -> str:
 
 
 def _heading(comparison: Comparison) -> str:
-    return f"## {escape(say.headline(comparison))}"
+    return f"## {escape(comparison.verdict.text)}"
 
 
 def _open_part(comparison: Comparison, picture: str | None) -> list[str]:

@@ -82,11 +82,6 @@ def interval(bar: Bar, scale: StepScale) -> str:
     return f"{signed(bar.lo, scale)} to {signed(bar.hi, scale)}"
 
 
-def headline(comparison: Comparison) -> str:
-    """The verdict and whether anybody has to act."""
-    return comparison.verdict.text
-
-
 def action(comparison: Comparison) -> str:
     """Whether the reader must act, and why."""
     failed = [gate for gate in comparison.gates if not gate.passed and gate.level == "fail"]
@@ -108,7 +103,7 @@ def _side(role: str, side: Side) -> str:
     name = shorten(side.label, 40)
     named = "" if name == role.lower() else f"{name}, "
     steps = plural(sum(run.n for run in side.runs), "step")
-    return f"{role}: {named}{plural(len(side.runs), 'run')} of {steps}"
+    return f"{role}: {named}{plural(len(side.runs), 'run')} with {steps}"
 
 
 def banner(comparison: Comparison) -> str:
@@ -247,13 +242,3 @@ def gate(row: Gate) -> str:
 def ascii_signs(text: str) -> str:
     """The text with hyphens for the minus sign and in the arrow."""
     return text.replace(MINUS, "-").replace(ARROW, "->")
-
-
-def ratio(comparison: Comparison) -> str:
-    """The change in percent with its interval."""
-    said = comparison.verdict.ratio
-    if said is None:
-        return ""
-    change_ = percent(abs(said.value - 1.0))
-    sign = "" if said.value == 1.0 else "+" if said.value > 1.0 else MINUS
-    return f"{sign}{change_}"

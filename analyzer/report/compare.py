@@ -35,11 +35,10 @@ def compare(
     force: bool = False,
 ) -> doc.Comparison:
     """The comparison of the runs of two sides, at least one each; `force` compares what blocks."""
-    folded = [[_folded(run.breakdown) for run in side] for side in (before, after)]
     if any(_unsplit(run.breakdown) for run in (*before, *after)):
         before, after = (
-            [replace(run, breakdown=parts) for run, parts in zip(side, rows, strict=True)]
-            for side, rows in zip((before, after), folded, strict=True)
+            [replace(run, breakdown=_folded(run.breakdown)) for run in side]
+            for side in (before, after)
         )
     differ = _differences(before, after)
     ok = not any(row.blocking for row in differ)
@@ -89,15 +88,16 @@ def _side(runs: Sequence[Report], label: str) -> doc.Side:
     totals = _totals(runs)
     steps = chosen.steps
     if len(runs) > 1:
-        several = np.concatenate(totals)
+        several, mean = np.concatenate(totals), difference.mean(totals)
+        half, reason = difference.half_width(totals)
         wall = replace(
             steps.wall_ms,
-            mean=difference.mean(totals),
+            mean=mean,
             median=float(np.median(several)),
-            lo=None,
-            hi=None,
+            lo=None if half is None else mean - half,
+            hi=None if half is None else mean + half,
             n=len(several),
-            reason="the mean of the runs; how far they differ is in the ratio's interval",
+            reason=reason,
         )
         steps = replace(steps, wall_ms=wall)
     return doc.Side(

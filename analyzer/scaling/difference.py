@@ -126,6 +126,15 @@ def mean(runs: Runs) -> float:
     return float(np.mean([run.mean() for run in runs]))
 
 
+def half_width(runs: Runs) -> tuple[float | None, str]:
+    """Half of the 95 % interval of the runs' mean by their spread, or why there is none."""
+    freedom = len(runs) - 1
+    if freedom < 2:
+        return None, f"no interval: 3 runs are needed, there are {len(runs)}"
+    spread = float(np.std([run.mean() for run in runs], ddof=1))
+    return student_t_975(freedom) * spread / math.sqrt(len(runs)), ""
+
+
 def _p(value: float, error: _Error) -> float:
     if not error.size:
         return 0.0 if value else 1.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
 from analyzer.classify.classes import CLASSES, GROUPS
@@ -12,6 +14,8 @@ from analyzer.findings.detectors import CATALOGUE
 from analyzer.findings.glossary import WIDTH, entries, entry, explain
 from analyzer.ranks.stragglers import CLOCK_FREE, CLOCKED
 from analyzer.report.caveats import RULES
+from analyzer.report.outcome import MIXED, NOT_COMPARABLE
+from analyzer.scaling.difference import Outcome
 
 EDITS = (
     *("no-data-loading", "no-launch-overhead", "no-communication", "no-straggler"),
@@ -28,6 +32,7 @@ EDITS = (
         ("edit", EDITS),
         ("method", (CLOCKED, CLOCK_FREE)),
         ("measure", ("occupancy", "replay-error", "gain", "critical-path")),
+        ("outcome", (*get_args(Outcome), MIXED, NOT_COMPARABLE)),
     ],
 )
 def test_every_id_of_a_kind_is_explained_and_no_other(kind: str, ids: tuple[str, ...]) -> None:
@@ -74,7 +79,7 @@ def test_a_cause_says_which_class_it_is_booked_under() -> None:
 def test_without_an_id_all_ids_are_listed_by_kind() -> None:
     lines = explain(None).splitlines()
     assert [line[:-1] for line in lines if line.endswith(":")] == [
-        *("class", "group", "finding", "cause", "edit", "method", "measure", "caveat"),
+        *("class", "group", "finding", "cause", "edit", "method", "measure", "caveat", "outcome"),
     ]
     assert len([line for line in lines if line.startswith("  ")]) == len(entries())
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 from example import example
+from example_compare import CASES, hostile_compare
 from render_in_browser import BROWSER, NAMES, opened
 
-from analyzer.render import html
+from analyzer.render import compare_html, html
 
 pytestmark = [
     pytest.mark.browser,
@@ -101,3 +102,21 @@ def test_the_page_looks_the_same_without_scripts(tmp_path: Path) -> None:
     policy = "<head><meta http-equiv='Content-Security-Policy' content=\"script-src 'none'\">"
     opened(tmp_path, page.replace("<head>", policy), f"--screenshot={shots[1]}")
     assert shots[0].read_bytes() == shots[1].read_bytes()
+
+
+@pytest.mark.parametrize("name", ["fixed", "several", "blocked", "hostile"])
+@pytest.mark.parametrize("width", [1366, 500])
+def test_a_comparison_is_no_wider_than_the_window(name: str, width: int, tmp_path: Path) -> None:
+    page = compare_html.render({**CASES, "hostile": hostile_compare}[name]())
+    wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert ask(tmp_path, page, wide, f"--window-size={width},768") == 0
+
+
+def test_the_verdict_of_a_comparison_and_its_bars_fit_one_laptop_screen(tmp_path: Path) -> None:
+    page = compare_html.render(CASES["several"]())
+    bottom = (
+        "document.querySelector('#sides-chart-t').closest('svg').getBoundingClientRect().bottom"
+    )
+    found = ask(tmp_path, page, bottom)
+    assert isinstance(found, int | float)
+    assert found <= 768

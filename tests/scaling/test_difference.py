@@ -14,6 +14,7 @@ from analyzer.scaling.difference import (
     Difference,
     Floats,
     clear,
+    half_width,
     mean,
     outcome,
     ratio,
@@ -63,6 +64,13 @@ def test_the_interval_of_a_ratio_is_one_of_its_logarithm() -> None:
 
 def test_a_long_run_counts_as_much_as_a_short_one() -> None:
     assert mean([np.full(100, 10.0), np.full(2, 20.0)]) == 15.0
+
+
+def test_the_mean_of_three_runs_has_an_interval_and_that_of_two_says_why_not() -> None:
+    # the runs spread by 1, t for two degrees of freedom is 4.3027
+    half, reason = half_width(runs(99.0, 100.0, 101.0))
+    assert (half, reason) == (pytest.approx(4.302653 / 3**0.5, abs=1e-5), "")
+    assert half_width(runs(99.0, 101.0)) == (None, "no interval: 3 runs are needed, there are 2")
 
 
 def test_two_steps_give_no_interval_and_say_so() -> None:
