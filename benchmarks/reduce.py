@@ -23,6 +23,7 @@ from typing import TypeVar
 
 import msgspec
 
+from analyzer.classify.program import Program, packed
 from analyzer.classify.tables import CollectiveRecord
 from analyzer.config import Settings
 from analyzer.digest import DeviceSpan, RankDigest, StepRecord, Strip, digest, save
@@ -72,6 +73,17 @@ def as_rank(sample: RankDigest, rank: int, ranks: int, ahead: int) -> RankDigest
             for c in sample.collectives
         ],
         exposed_comm=[(start + ahead, end + ahead) for start, end in sample.exposed_comm],
+        program=None if sample.program is None else moved(sample.program, ahead),
+    )
+
+
+def moved(program: Program, ns: int) -> Program:
+    """The same work and calls, `ns` later."""
+    work, host = program.columns()
+    return msgspec.structs.replace(
+        program,
+        work=packed(replace(work, ts=work.ts + ns)),
+        host=packed(replace(host, time=host.time + ns)),
     )
 
 

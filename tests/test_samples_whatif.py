@@ -78,10 +78,7 @@ def test_a_fast_loader_that_gets_faster_gains_nothing() -> None:
 def test_without_launch_overhead_a_job_takes_as_long_as_with_a_host_that_needs_no_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Its loader is the next limit. Behind it hides what could make 5 %: between two kernels of a
-    stream the replay lets 1 us pass, as the trace never shows one queued behind another; the
-    simulated device needs none.
-    """
+    """Then its device is the limit."""
     monkeypatch.setattr(Rank, "spend", lambda rank, micros: None)
     truth = step_ms("launch-bound-4gpu")
     found = edit("launch-bound-4gpu", "no-launch-overhead")

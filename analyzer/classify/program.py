@@ -134,8 +134,8 @@ def program(trace: Trace, launches: Launches, found: Breakdown, steps: Steps) ->
         ops=ops,
         linked=_linked(place),
         whole=len(rows) == len(device),
-        work=_packed(work),
-        host=_packed(host),
+        work=packed(work),
+        host=packed(host),
     )
 
 
@@ -308,7 +308,7 @@ class _Queues:
         return int(self._row[stream][place]) if place >= 0 else NO_ID
 
 
-def _packed(table: Work | Host) -> dict[str, bytes]:
+def packed(table: Work | Host) -> dict[str, bytes]:
     """Each column as the differences of its values, deflated."""
     packed = {}
     for field in fields(table):

@@ -109,7 +109,7 @@ def _ranked(
     edit = _EDIT_OF.get(finding.id, finding.whatif)
     gain = study.gains.get(edit) if edit else None
     if gain is not None:
-        after = fixed(gain.classes, setting, {})
+        after = fixed(gain.classes, setting, {}) if sum(gain.classes.values()) else None
         return RankedFinding(finding, gain, gain.sure < study.noise(limits), after)
     removes = finding.removes
     return RankedFinding(

@@ -122,5 +122,7 @@ class WhatIf(Part, frozen=True, kw_only=True):
     assumptions: list[str] = msgspec.field(default_factory=list)
     sequence: list[Turn] = msgspec.field(default_factory=list)
     interaction: Interaction | None = None
+    interaction_reason: str = ""
     path: CriticalPath | None = None
+    path_reason: str = ""
     reason: str = ""

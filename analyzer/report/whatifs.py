@@ -22,6 +22,8 @@ _ASSUMPTIONS = (
     "where an edit says otherwise; blocking and waiting are derived again.",
     "Communication and computing do not slow each other down.",
 )
+NO_SECOND = "there are no two fixes that gain more than noise, alone or in turn"
+NO_PATH = "not measurable: no step ends with work that was replayed"
 _RECORDED = "Which stream waits for which was recorded (synchronisation events)."
 _INFERRED = (
     "Which stream waits for which is inferred from the calls and from times: synchronisation "
@@ -38,6 +40,8 @@ def whatif(job: Job, study: Study, setting: Setting, limits: Thresholds) -> doc.
             class_error=study.class_error,
             quality=None if study.error is None else "poor",
             edits=shares.edits(job),
+            interaction_reason=study.reason,
+            path_reason=study.reason,
             reason=study.reason,
         )
     return doc.WhatIf(
@@ -51,7 +55,9 @@ def whatif(job: Job, study: Study, setting: Setting, limits: Thresholds) -> doc.
         assumptions=_assumptions(job, study),
         sequence=_sequence(job, study, setting),
         interaction=_interaction(job, study),
+        interaction_reason="" if study.together else NO_SECOND,
         path=None if study.path is None else _path(study.path),
+        path_reason="" if study.path else NO_PATH,
     )
 
 

@@ -30,13 +30,15 @@ _FIXED = (c.COMPUTE, c.OPTIMIZER, c.COMM_TRANSFER, c.COMM_WAIT, c.COMM_UNSPLIT)
 def account(
     graph: Graph, run: Run, inputs: Inputs, watch: Stopwatch, limits: Thresholds
 ) -> dict[str, float]:
-    """Class -> ns per step, the mean over ranks and steps."""
+    """Class -> ns per step, the mean over ranks and settled steps."""
+    wanted = set(watch.settled)
     sums = dict.fromkeys(c.CLASSES, 0.0)
     count = 0
-    for actor, windows in watch.edges(run):
+    for actor, every in watch.edges(run):
+        windows = [times for step, times in every.items() if step in wanted]
         if not windows:
             continue
-        edges = np.rint(np.array(sorted(windows.values()))).astype(np.int64)
+        edges = np.rint(np.array(sorted(windows))).astype(np.int64)
         found = _classes(graph, actor, run, inputs, limits, edges)
         for name, times in found.items():
             sums[name] += int(times.inside(edges[:, 0], edges[:, 1]).sum())

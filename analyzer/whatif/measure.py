@@ -48,6 +48,13 @@ class Stopwatch:
         ranks = len({a.rank for a in graph.actors})
         self.steps = [s for s in steps if seen[s] == ranks] or [s for s in steps if seen[s]]
 
+    @property
+    def settled(self) -> list[StepId]:
+        """Steps with a step after them in the replay: work that reaches into the step after the
+        last would have nothing beside it. The only step has to do.
+        """
+        return self.steps[:-1] or self.steps
+
     def edges(self, run: Run) -> list[tuple[Actor, dict[StepId, tuple[float, float]]]]:
         """Start and end of each actor's windows that count."""
         wanted = set(self.steps)

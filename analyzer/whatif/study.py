@@ -6,7 +6,7 @@ out of them; where it is too large nothing is replayed and the shares have to do
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -141,9 +141,9 @@ class _Study:
 
     def result(self) -> Study:
         """Everything, as far as the replay is good enough."""
-        wall, classes = self._recorded()
+        wall = sum(self._recorded(self.watch.steps).values())
         error = float(abs(self.base.mean() / wall - 1.0))
-        class_error = worst(self.simulated, classes, CLASSES)
+        class_error = worst(self.simulated, self._recorded(self.watch.settled), CLASSES)
         if error > self.limits.replay_poor_share:
             reason = (
                 f"not measurable: the replay of the unchanged run is {100 * error:.1f} % off the "
@@ -153,7 +153,7 @@ class _Study:
         refused = refusals(self.job)
         edits = {n: e for n, e in {**EDITS, **inner(self.job.size)}.items() if n not in refused}
         gains = self._gains(edits)
-        turns, together = self._in_turn(gains)
+        turns = self._in_turn(gains)
         return Study(
             error=error,
             class_error=class_error,
@@ -164,13 +164,13 @@ class _Study:
             gains=gains,
             refused=refused,
             turns=turns,
-            together=together,
+            together=self._together(gains, turns),
             path=critical_path(self.graph, self.run, self.watch, self.simulated),
         )
 
-    def _recorded(self) -> tuple[float, dict[str, float]]:
-        """Mean step and its classes as recorded, over the steps and ranks replayed."""
-        wanted, ranks = set(self.watch.steps), {a.rank for a in self.graph.actors}
+    def _recorded(self, steps: Sequence[StepId]) -> dict[str, float]:
+        """Classes of these steps as recorded, the mean over the ranks replayed."""
+        wanted, ranks = set(steps), {a.rank for a in self.graph.actors}
         rows = [
             s.ns
             for m in self.job.members
@@ -178,8 +178,7 @@ class _Study:
             for s in m.digest.used
             if StepId(m.cycle, s.index) in wanted
         ]
-        mean = {c: float(np.mean([row[c] for row in rows])) for c in CLASSES}
-        return sum(mean.values()), mean
+        return {c: float(np.mean([row[c] for row in rows])) for c in CLASSES}
 
     def _account(self, run: Run, inputs: Inputs) -> dict[str, float]:
         return account(self.graph, run, inputs, self.watch, self.limits)
@@ -216,33 +215,41 @@ class _Study:
         return {c: ns * self.job.step_ns * left / total if total else 0.0
                 for c, ns in moved.items()}  # fmt: skip
 
-    def _in_turn(self, gains: Mapping[str, Gain]) -> tuple[list[Turn], Together | None]:
+    def _in_turn(self, gains: Mapping[str, Gain]) -> list[Turn]:
         """The edit that gains most, then that which gains most after it, and so on."""
         names = [n for n in EDITS if n in gains and n not in NOT_IN_TURN]
         state, share = self.inputs, 1.0
         turns: list[Turn] = []
-        together = None
         while names:
             variants = [EDITS[name](self.scene, state, 1.0) for name in names]
             runs = replay(self.graph, variants)
             lefts = [self._left(self.watch.lengths(run)) for run in runs]
             best = int(np.argmin(lefts))
             name, left = names[best], lefts[best]
-            if len(turns) == 1:
-                together = _interaction(turns[0].edit, name, left, gains)
             if share - left < self.limits.noise_share:
                 break
             state, share = variants[best], left
             run = next(replay(self.graph, [state]))
             turns.append(Turn(name, left, self._after(run, state, left)))
             names.remove(name)
-        return turns, together
+        return turns
 
+    def _together(self, gains: Mapping[str, Gain], turns: Sequence[Turn]) -> Together | None:
+        """The two edits that gain most alone; where only one gains, with the next in turn.
 
-def _interaction(first: str, second: str, left: float, gains: Mapping[str, Gain]) -> Together:
-    """Methods 6.5: positive where both are needed, negative where both free the same time."""
-    both = 1.0 - left
-    return Together(first, second, both, both - gains[first].share - gains[second].share)
+        Methods 6.5: positive where both are needed, negative where both free the same time.
+        """
+        names = [n for n in EDITS if n in gains and n not in NOT_IN_TURN]
+        names = [n for n in names if gains[n].share >= self.limits.noise_share]
+        names.sort(key=lambda n: -gains[n].share)
+        pair = names if len(names) > 1 else [turn.edit for turn in turns]
+        if len(pair) < 2:
+            return None
+        first, second = pair[:2]
+        state = EDITS[second](self.scene, EDITS[first](self.scene, self.inputs, 1.0), 1.0)
+        run = next(replay(self.graph, [state]))
+        both = 1.0 - self._left(self.watch.lengths(run))
+        return Together(first, second, both, both - gains[first].share - gains[second].share)
 
 
 def faster(share: float) -> float:

@@ -27,7 +27,7 @@ EDITS = (
         ("cause", CAUSES),
         ("edit", EDITS),
         ("method", (CLOCKED, CLOCK_FREE)),
-        ("measure", ("occupancy",)),
+        ("measure", ("occupancy", "replay-error", "gain", "critical-path")),
     ],
 )
 def test_every_id_of_a_kind_is_explained_and_no_other(kind: str, ids: tuple[str, ...]) -> None:

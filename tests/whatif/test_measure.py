@@ -21,7 +21,7 @@ def test_the_first_and_the_last_step_are_not_measured(tmp_path: Path) -> None:
 def test_a_window_begins_where_the_one_before_it_ends(tmp_path: Path) -> None:
     found = by_hand(tmp_path, alone(busy=200))
     for edits in ([], ["no-launch-overhead"], ["no-host-sync"]):
-        (_, windows), = found.watch.edges(found.run(found.edited(*edits)))
+        ((_, windows),) = found.watch.edges(found.run(found.edited(*edits)))
         edges = [windows[step] for step in found.watch.steps]
         assert [a for a, _ in edges[1:]] == [b for _, b in edges[:-1]]
 
@@ -52,12 +52,12 @@ def test_work_launched_outside_of_all_marks_belongs_to_no_step(tmp_path: Path) -
         built.step(k + 1, at, at + 500).kernel(GEMM, at, at + 600, launch=(at, at + 1))
         built.kernel("between", at + 700, at + 800, launch=(at + 700, at + 701))
     found = by_hand(tmp_path, built)
-    (_, windows), = found.watch.edges(found.run())
+    ((_, windows),) = found.watch.edges(found.run())
     assert [(b - a) / 1000 for a, b in windows.values()] == [1000] * 5
     assert windows[found.watch.steps[0]][1] / 1000 == 1600
 
 
 def test_without_marks_the_whole_recording_is_one_step(tmp_path: Path) -> None:
-    built = trace().kernel(GEMM, 0, 500, launch=(0, 1)).kernel(GEMM, 700, 900, launch=(700, 701))
+    built = trace().kernel(GEMM, 5, 505, launch=(0, 1)).kernel(GEMM, 705, 905, launch=(700, 701))
     found = by_hand(tmp_path, built)
     assert found.steps() == [900]
