@@ -138,6 +138,7 @@ class TraceMeta:
 
     `malformed` events were left out, `repairs` counts mended ones by kind. `damage` says why the
     file itself, or its archive, could not be read as it was written; "" for a sound one.
+    `unprofiled_step_ns` is the length of a step without the profiler, measured by our recorder.
     """
 
     name: str
@@ -159,6 +160,7 @@ class TraceMeta:
     negative: int = 0
     repairs: dict[str, int] = field(default_factory=dict)
     damage: str = ""
+    unprofiled_step_ns: int | None = None
 
 
 @dataclass(frozen=True)
