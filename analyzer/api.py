@@ -15,8 +15,10 @@ from analyzer.digest import RankDigest
 from analyzer.digest import load as load_digest
 from analyzer.errors import AnalyzerError, UnusableInput
 from analyzer.fleet import Progress
+from analyzer.interop.frames import frames, write_csv
 from analyzer.ranks.member import Member
 from analyzer.ranks.pool import Job, pool
+from analyzer.render import html
 from analyzer.report.build import Request, build, label_of
 from analyzer.report.document import InputFile, Report
 from analyzer.trace.assign import ORDER, Assignment, FileInfo, assign_ranks, separate_runs
@@ -207,4 +209,17 @@ def report(loaded: Loaded, request: Request, settings: Settings) -> Report:
     return build(loaded.job, loaded.files, loaded.notes, request, settings)
 
 
-__all__ = ["AnalyzerError", "Request", "Settings", "analyze", "digests", "load", "report"]
+# The document knows no painting; whoever has analysed in a notebook sees it painted there.
+setattr(Report, "_repr_html_", html.cell)  # noqa: B010
+
+__all__ = [
+    "AnalyzerError",
+    "Request",
+    "Settings",
+    "analyze",
+    "digests",
+    "frames",
+    "load",
+    "report",
+    "write_csv",
+]

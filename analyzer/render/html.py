@@ -63,6 +63,13 @@ def render(report: Report) -> str:
     )
 
 
+def cell(report: Report) -> str:
+    """What a notebook shows of a report: verdict, step by class, findings, loud caveats."""
+    loud = [item for item in report.quality if item.severity in LOUD]
+    template = _environment(sentences.scale_of(report)).get_template("cell.html")
+    return template.render(report=report, chart=charts.where(report), loud=loud)
+
+
 def _environment(scale: StepScale) -> Environment:
     package = Path(__file__).resolve().parents[1]
     env = Environment(
