@@ -11,7 +11,7 @@ from pathlib import Path
 from analyzer import fleet
 from analyzer.classify.classes import UNEXPLAINED
 from analyzer.config import Settings
-from analyzer.digest import RankDigest
+from analyzer.digest import RankDigest, class_times
 from analyzer.digest import load as load_digest
 from analyzer.errors import AnalyzerError, UnusableInput
 from analyzer.fleet import Progress
@@ -19,11 +19,14 @@ from analyzer.interop.frames import frames, write_csv
 from analyzer.ranks.member import Member
 from analyzer.ranks.pool import Job, pool
 from analyzer.render import html
+from analyzer.report import overlays
 from analyzer.report.build import Request, build, label_of
 from analyzer.report.document import InputFile, Report
+from analyzer.report.overlay import Overlay
 from analyzer.trace.assign import ORDER, Assignment, FileInfo, assign_ranks, separate_runs
 from analyzer.trace.discover import Found, find
 from analyzer.trace.refusals import require_sound
+from analyzer.whatif.study import study
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,15 @@ class Digested:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A job ready to be reported: whose each file is, and remarks on what was guessed of that."""
+    """A job ready to be reported: whose each file is, and remarks on what was guessed of that.
+    `paths` are the files by rank and cycle.
+    """
 
     job: Job
     files: list[InputFile]
     notes: list[str]
     label: str
+    paths: dict[tuple[int, int], Path]
 
 
 def digests(
@@ -135,6 +141,7 @@ def load(
         files=files + digested.unusable,
         notes=_guessed(assignments),
         label=label_of(list(digested.digests)),
+        paths={(a.rank, a.cycle): a.path for a in assignments},
     )
 
 
@@ -209,6 +216,23 @@ def report(loaded: Loaded, request: Request, settings: Settings) -> Report:
     return build(loaded.job, loaded.files, loaded.notes, request, settings)
 
 
+def overlay(
+    loaded: Loaded, request: Request, settings: Settings, found: Found, progress: Progress
+) -> Overlay:
+    """The tracks of a loaded job; the traces among `found` are read once more for class times.
+
+    UnusableInput when one of them has gone meanwhile.
+    """
+    times = {}
+    for key, path in loaded.paths.items():
+        if path in found.traces:
+            times[key] = class_times(path, settings)
+            progress(path)
+    path_found = study(loaded.job, settings.thresholds).path
+    pieces = path_found.pieces if path_found else []
+    return overlays.overlay(loaded.job, report(loaded, request, settings), pieces, times)
+
+
 # The document knows no painting; whoever has analysed in a notebook sees it painted there.
 setattr(Report, "_repr_html_", html.cell)  # noqa: B010
 
@@ -220,6 +244,7 @@ __all__ = [
     "digests",
     "frames",
     "load",
+    "overlay",
     "report",
     "write_csv",
 ]

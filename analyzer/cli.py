@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from analyzer import __version__, api, options
+from analyzer import __version__, api, beside, options
 from analyzer.digest import packed
 from analyzer.errors import AnalyzerError, UsageError
 from analyzer.findings import glossary
@@ -128,37 +128,9 @@ def analyze(
     """
     settings = options.settings(config, step_pattern)
     target = Target.of(output, formats, force, open_page)
-    loaded = _load(terminal, paths, rank_of, settings, jobs, strict=strict)
+    loaded = options.load(terminal, paths, rank_of, settings, jobs, strict=strict)
     request = Request(label, options.now(), mode, shared_loader, duration, n)
     target.paint(api.report(loaded, request, settings), terminal)
-
-
-def _load(
-    terminal: Terminal,
-    paths: tuple[str, ...],
-    rank_of: dict[str, int],
-    settings: api.Settings,
-    jobs: int | None,
-    *,
-    strict: bool = False,
-) -> api.Loaded:
-    found = find(paths)
-    with terminal.bar(len(found.traces)) as progress:
-        digested = api.digests(
-            paths, settings, jobs=jobs, found=found, progress=progress, strict=strict
-        )
-    _say_skipped(terminal, digested)
-    loaded = api.load(digested, rank_of=rank_of, settings=settings)
-    if terminal.verbose:
-        for file in loaded.files:
-            if file.rank is not None:
-                terminal.say(f"{file.name}: rank {file.rank} by {file.rank_rule}")
-    return loaded
-
-
-def _say_skipped(terminal: Terminal, digested: api.Digested) -> None:
-    for file in digested.unusable:
-        terminal.say(f"skipped {api.sentence(file)}")
 
 
 @cli.command()
@@ -180,7 +152,7 @@ def inspect(
     ceiling inspect traces/
     """
     settings = options.settings(config, step_pattern)
-    loaded = _load(terminal, paths, {}, settings, jobs)
+    loaded = options.load(terminal, paths, {}, settings, jobs)
     report = api.report(loaded, Request("", options.now()), settings)
     click.echo(inspection.render(report), nl=False)
 
@@ -222,7 +194,7 @@ def digest(
         digested = api.digests(
             paths, settings, jobs=jobs, found=found, progress=progress, strict=strict
         )
-    _say_skipped(terminal, digested)
+    options.say_skipped(terminal, digested)
     targets = {output / f"{path.name}.digest": path for path in digested.digests}
     if len(targets) < len(digested.digests):
         raise UsageError("two of the traces have the same name", "digest one folder at a time")
@@ -325,6 +297,9 @@ def schema() -> None:
     ceiling schema > report.schema.json
     """
     click.echo(json.dumps(document.schema(), indent=2))
+
+
+cli.add_command(beside.overlay)
 
 
 def main() -> None:

@@ -95,6 +95,19 @@ def digest(path: Path, settings: Settings) -> RankDigest:
     return reduce(kineto.read(path), settings)
 
 
+def class_times(path: Path, settings: Settings) -> dict[str, Intervals]:
+    """The times of each class over steps and device work, for those who want more than sums.
+
+    They are too many for a digest, so the file is read for them.
+    """
+    trace = kineto.read(path)
+    launches = launching.link(trace)
+    steps = stepping.find(trace, launches, settings.step_pattern, settings.thresholds)
+    rules = KernelRules(settings.kernels)
+    start, end = _extent(trace, steps)
+    return classify(trace, launches, rules, start, end, settings.thresholds).classes
+
+
 def reduce(trace: Trace, settings: Settings) -> RankDigest:
     """The digest of a trace that was read."""
     _require_work(trace)

@@ -17,6 +17,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from analyzer import api
 from analyzer.config import Settings, load_settings
 from analyzer.errors import UsageError
 from analyzer.fleet import Progress as OnFile
@@ -24,6 +25,7 @@ from analyzer.render import console, files
 from analyzer.render.format import clean, data_size
 from analyzer.report.document import Report
 from analyzer.scaling import laws
+from analyzer.trace.discover import find
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(d|h|min|m|s)")
 _SECONDS = {"d": 86400.0, "h": 3600.0, "min": 60.0, "m": 60.0, "s": 1.0}
@@ -166,6 +168,19 @@ class Target:
             webbrowser.open(pages[0].absolute().as_uri())
 
 
+def trace_file(output: str, *, force: bool) -> Path | None:
+    """The file an overlay goes into, None for stdout; UsageError for one that is no trace's name or
+    exists already.
+    """
+    if output == "-":
+        return None
+    path = Path(output)
+    if not path.name.lower().endswith((".json", ".json.gz")):
+        raise UsageError(f"{path.name} is no name of a trace", "end it in .json or .json.gz")
+    files.check([path], force=force)
+    return path
+
+
 def settings(config: Path | None, step_pattern: str | None) -> Settings:
     """Settings of the configuration file with the command line's pattern on top."""
     found = load_settings(config, Path.cwd())
@@ -186,6 +201,36 @@ def now() -> str:
     except (ValueError, OverflowError, OSError) as error:
         raise UsageError(f"SOURCE_DATE_EPOCH is {epoch!r}, no time in seconds") from error
     return now.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def load(
+    terminal: Terminal,
+    paths: tuple[str, ...],
+    rank_of: dict[str, int],
+    settings: Settings,
+    jobs: int | None,
+    *,
+    strict: bool = False,
+) -> api.Loaded:
+    """The job of these inputs; what was skipped, and in detail whose each file is, is told."""
+    found = find(paths)
+    with terminal.bar(len(found.traces)) as progress:
+        digested = api.digests(
+            paths, settings, jobs=jobs, found=found, progress=progress, strict=strict
+        )
+    say_skipped(terminal, digested)
+    loaded = api.load(digested, rank_of=rank_of, settings=settings)
+    if terminal.verbose:
+        for file in loaded.files:
+            if file.rank is not None:
+                terminal.say(f"{file.name}: rank {file.rank} by {file.rank_rule}")
+    return loaded
+
+
+def say_skipped(terminal: Terminal, digested: api.Digested) -> None:
+    """Tells which inputs could not be used, and why."""
+    for file in digested.unusable:
+        terminal.say(f"skipped {api.sentence(file)}")
 
 
 PATHS = click.argument("paths", nargs=-1, required=True, metavar="PATH...")

@@ -23,7 +23,7 @@ from analyzer.ranks.dimensions import TENSOR
 from analyzer.ranks.parallelism import Degree, Group
 from analyzer.ranks.pool import Job
 from analyzer.report import document as doc
-from analyzer.report import together, whatifs
+from analyzer.report import spots, together, whatifs
 from analyzer.report.caveats import caveats
 from analyzer.report.shares import NOTHING_LEFT
 from analyzer.scaling.predict import OVERHEAD_GROWTH, Limit, held, predict
@@ -91,7 +91,7 @@ def build(
         breakdown=_breakdown(job),
         scaling=_scaling(job, serial_fraction(per_step, setting), setting, request, degree),
         whatif=whatifs.whatif(job, replayed, setting, limits),
-        findings=[_finding(row, request.mode) for row in ranked.findings],
+        findings=[_finding(row, request.mode, job) for row in ranked.findings],
         idle=_idle(job),
         ranks=together.ranks(job, View(job, limits, replayed), groups),
         collectives=together.collectives(job, groups, run.gpu),
@@ -279,7 +279,7 @@ def _duration(today: float | None, ceiling: Interval, limit: Limit) -> doc.Durat
     )
 
 
-def _finding(row: RankedFinding, mode: Mode) -> doc.Finding:
+def _finding(row: RankedFinding, mode: Mode, job: Job) -> doc.Finding:
     finding, after = row.finding, row.ceiling_after
     no_ceiling = WEAK_HAS_NO_CEILING if mode == "weak" else NOT_BOUNDED
     return doc.Finding(
@@ -300,6 +300,7 @@ def _finding(row: RankedFinding, mode: Mode) -> doc.Finding:
         ],
         confidence=finding.confidence,
         reason="" if after else NO_BOUND if row.after is None else no_ceiling,
+        spot=spots.spot(job, finding.time_class),
     )
 
 

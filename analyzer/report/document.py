@@ -277,6 +277,20 @@ class Place(Part, frozen=True, kw_only=True):
     count: float | None
 
 
+class Spot(Part, frozen=True, kw_only=True):
+    """Where to look in the recording: the step of one rank that has most of it, with the time range
+    in us as that rank's `file` counts it (its "ts").
+    """
+
+    rank: int
+    step: int
+    cycle: int
+    file: str
+    start_us: float
+    end_us: float
+    ms: float
+
+
 class Finding(Part, frozen=True, kw_only=True):
     """One bottleneck: title is the claim; because, so and check are sentences.
 
@@ -298,6 +312,7 @@ class Finding(Part, frozen=True, kw_only=True):
     where: list[Place]
     confidence: str
     reason: str = ""
+    spot: Spot | None = None
 
 
 class Kernel(Part, frozen=True, kw_only=True):

@@ -1,0 +1,59 @@
+"""Commands that put our numbers beside other tools: options -> api -> files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from analyzer import api, options
+from analyzer.options import Terminal
+from analyzer.render import files
+from analyzer.render import format as printed
+from analyzer.render import overlay as overlaid
+from analyzer.report.build import Request
+from analyzer.trace.discover import find
+
+
+@click.command()
+@options.PATHS
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="FILE",
+    help="A .json or .json.gz file; - for stdout.",
+)
+@options.FORCE
+@options.STEPS
+@options.JOBS
+@options.CONFIG
+@click.pass_obj
+def overlay(
+    terminal: Terminal,
+    paths: tuple[str, ...],
+    output: str,
+    force: bool,
+    step_pattern: str | None,
+    jobs: int | None,
+    config: Path | None,
+) -> None:
+    """A trace for Perfetto: steps, classes, waits, critical path, all ranks on one clock.
+
+    \b
+    ceiling overlay traces/ -o overlay.json.gz
+    """
+    settings = options.settings(config, step_pattern)
+    target = options.trace_file(output, force=force)
+    found = find(paths)
+    loaded = options.load(terminal, paths, {}, settings, jobs)
+    with terminal.bar(len(found.traces)) as progress:
+        made = api.overlay(loaded, Request("", options.now()), settings, found, progress)
+    text = overlaid.render(made)
+    for note in made.notes:
+        terminal.say(note)
+    if target is None:
+        click.echo(text, nl=False)
+        return
+    size = files.write(target, overlaid.packed(text) if target.suffix == ".gz" else text.encode())
+    terminal.say(f"wrote {target} ({printed.data_size(size)}); open it at ui.perfetto.dev")
