@@ -22,7 +22,7 @@ from analyzer.report.caveats import RULES
 from analyzer.report.shares import EDITS
 
 SAMPLES = Path(__file__).parent.parent / "sample_traces"
-COMMANDS = ("analyze", "inspect", "digest", "render", "laws", "explain", "schema")
+COMMANDS = ("analyze", "inspect", "digest", "overlay", "render", "laws", "explain", "schema")
 IDS = (*CLASSES, *GROUPS, *CATALOGUE, *EDITS, *(rule.id for rule in RULES), "rank-by-order")
 
 
@@ -70,6 +70,8 @@ def test_the_package_runs_as_a_module() -> None:
         ("analyze", "x", "--format", "json", "--format", "html"),
         ("analyze", "x", "--open"),
         ("digest", "x"),
+        ("overlay", "x"),
+        ("overlay", "x", "-o", "page.html"),
         ("render", "missing.json"),
         ("laws",),
         ("laws", "--serial", "0.1", "--measured", "8=6"),

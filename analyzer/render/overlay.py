@@ -36,7 +36,7 @@ def packed(text: str) -> bytes:
 
 def _names(overlay: Overlay) -> Iterator[str]:
     for rank in overlay.ranks:
-        process = {"ph": "M", "pid": FIRST_PROCESS + rank.rank}
+        process = {"ph": "M", "cat": "__metadata", "ts": 0, "pid": FIRST_PROCESS + rank.rank}
         yield json.dumps(
             {**process, "name": "process_name", "args": {"name": f"rank {rank.rank}: ceiling"}}
         )

@@ -169,10 +169,11 @@ def _strip(member: Member, shift: int) -> list[doc.Slice]:
     strip = member.digest.strip
     if strip is None:
         return []
-    edges = np.linspace(strip.start, strip.end, len(strip.classes) + 1).astype(np.int64) + shift
+    length, count = strip.end - strip.start, len(strip.classes)
+    # Whole numbers: floats of times since 1970 are off by a hundred ns.
+    edges = [strip.start + shift + length * i // count for i in range(count + 1)]
     rows: list[doc.Slice] = []
-    for name, start, end in zip(strip.classes, edges[:-1].tolist(), edges[1:].tolist(),
-                                strict=True):  # fmt: skip
+    for name, (start, end) in zip(strip.classes, pairwise(edges), strict=True):
         if rows and rows[-1].name == name:
             start = rows.pop().start
         rows.append(doc.Slice(start=start, end=end, name=name))

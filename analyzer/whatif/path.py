@@ -140,7 +140,7 @@ class _Walk:
         at = float(self.run.end[slot])
         point: int | None = None
         while at > begin:
-            before = at
+            before, host = at, point is not None
             if point is None:
                 piece, slot, point, at = self._work(slot, at)
             else:
@@ -148,7 +148,9 @@ class _Walk:
             for start, end, rank_actor, name, of in piece:
                 start, end = max(start, begin), min(end, before)
                 if end > start:
-                    yield Stretch(rank_actor.rank, start, end, name, of, rank_actor)
+                    # From its launch call on work is still on its way from the host.
+                    late = host or (name == c.LAUNCH and point is not None)
+                    yield Stretch(rank_actor.rank, start, end, name, of, rank_actor, late)
             if slot == NO_ID and point is None:
                 return
 

@@ -13,22 +13,18 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from analyzer.classify import classes as c
-from analyzer.classify.program import BATCH
 from analyzer.trace.schema import NO_ID
 from analyzer.whatif.graph import Actor, Graph
 from analyzer.whatif.replay import Run
 
 Floats = npt.NDArray[np.float64]
 
-# Classes of the path in which the host is what is waited for.
-_HOST = frozenset({c.LAUNCH, c.HOST_SYNC, c.HOST_OTHER, c.UNEXPLAINED})
-
 
 @dataclass(frozen=True)
 class Stretch:
     """A piece of the path: [start, end) on a rank, its class, and the work it belongs to: the slot,
-    or that which a host launches next (NO_ID for neither).
+    or that which a host launches next (NO_ID for neither). `on_host` says that the host was waited
+    for.
     """
 
     rank: int
@@ -37,12 +33,13 @@ class Stretch:
     time_class: str
     slot: int
     actor: Actor
+    on_host: bool
 
 
 @dataclass(frozen=True)
 class Placed:
     """A piece of the path on the clock of its rank, with the kernel it belongs to and the operator
-    that launched it ("" for neither). `on_host` says that the host was waited for.
+    that launched it ("" for neither).
     """
 
     rank: int
@@ -62,20 +59,18 @@ def placed(graph: Graph, run: Run, pieces: Sequence[Stretch]) -> list[Placed]:
     if not pieces:
         return []
     clocks = {id(p.actor): _Clocks(graph, run, p.actor) for p in pieces}
-    hosts = [_on_host(graph, piece) for piece in pieces]
-    starts = [
-        clocks[id(p.actor)].recorded(p.start, host) for p, host in zip(pieces, hosts, strict=True)
-    ]
-    starts.append(clocks[id(pieces[-1].actor)].recorded(pieces[-1].end, hosts[-1]))
+    starts = [clocks[id(p.actor)].recorded(p.start, p.on_host) for p in pieces]
+    last = pieces[-1]
+    starts.append(clocks[id(last.actor)].recorded(last.end, last.on_host))
     edges = np.rint(np.maximum.accumulate(np.array(starts))).astype(np.int64)
     return [
-        _placed(graph, piece, int(start) - piece.actor.shift, int(end - start), host)
-        for piece, host, start, end in zip(pieces, hosts, edges[:-1], edges[1:], strict=True)
+        _placed(graph, piece, int(start) - piece.actor.shift, int(end - start))
+        for piece, start, end in zip(pieces, edges[:-1], edges[1:], strict=True)
         if end > start
     ]
 
 
-def _placed(graph: Graph, piece: Stretch, start: int, length: int, on_host: bool) -> Placed:
+def _placed(graph: Graph, piece: Stretch, start: int, length: int) -> Placed:
     known = piece.slot != NO_ID
     op = int(graph.op[piece.slot]) if known else NO_ID
     return Placed(
@@ -86,14 +81,8 @@ def _placed(graph: Graph, piece: Stretch, start: int, length: int, on_host: bool
         time_class=piece.time_class,
         name=piece.actor.names[int(graph.name[piece.slot])] if known else "",
         op=piece.actor.ops[op] if op != NO_ID else "",
-        on_host=on_host,
+        on_host=piece.on_host,
     )
-
-
-def _on_host(graph: Graph, piece: Stretch) -> bool:
-    if piece.time_class == c.DATA_LOADING:
-        return piece.slot == NO_ID or int(graph.activity[piece.slot]) != BATCH
-    return piece.time_class in _HOST
 
 
 class _Clocks:

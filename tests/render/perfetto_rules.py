@@ -78,7 +78,9 @@ def flows(events: list[dict[str, Any]], spans: Spans) -> list[str]:
     for number, pair in ends.items():
         if [e["ph"] for e in pair] != ["s", "f"] or pair[0]["ts"] > pair[1]["ts"]:
             wrong.append(f"flow {number} has not one start and then one end")
-        for e in pair:
-            if not any(a <= e["ts"] < b for a, b in spans[e["pid"], e["tid"]]):
-                wrong.append(f"flow {number}: no slice is open at {e['ts']} for its {e['ph']}")
+        wrong += [
+            f"flow {number}: no slice is open at {e['ts']} for its {e['ph']}"
+            for e in pair
+            if not any(a <= e["ts"] < b for a, b in spans[e["pid"], e["tid"]])
+        ]
     return wrong
