@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 
 from analyzer import api, options
+from analyzer.errors import UnusableInput
+from analyzer.interop import crosscheck as checking
 from analyzer.options import Terminal
 from analyzer.render import files
 from analyzer.render import format as printed
@@ -57,3 +59,30 @@ def overlay(
         return
     size = files.write(target, overlaid.packed(text) if target.suffix == ".gz" else text.encode())
     terminal.say(f"wrote {target} ({printed.data_size(size)}); open it at ui.perfetto.dev")
+
+
+@click.command()
+@options.PATHS
+@options.CONFIG
+@click.pass_obj
+def crosscheck(terminal: Terminal, paths: tuple[str, ...], config: Path | None) -> None:
+    """Our figures beside those of Holistic Trace Analysis, and why they differ.
+
+    \b
+    ceiling crosscheck traces/rank0.json.gz    needs the extra hta
+    """
+    settings = options.settings(config, None)
+    found = find(paths)
+    done, left = [], []
+    with terminal.bar(len(found.traces)) as progress, checking.silence():
+        for path in found.traces:
+            try:
+                done.append(checking.check(path, settings))
+            except UnusableInput as error:
+                left.append(error)
+            progress(path)
+    for unusable in left:
+        terminal.say(f"skipped {unusable.message}")
+    if not done:
+        raise left[0] if left else UnusableInput("no trace was named", "pass traces, not digests")
+    click.echo(checking.text(done), nl=False)

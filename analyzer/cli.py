@@ -300,6 +300,7 @@ def schema() -> None:
 
 
 cli.add_command(beside.overlay)
+cli.add_command(beside.crosscheck)
 
 
 def main() -> None:

@@ -22,7 +22,10 @@ from analyzer.report.caveats import RULES
 from analyzer.report.shares import EDITS
 
 SAMPLES = Path(__file__).parent.parent / "sample_traces"
-COMMANDS = ("analyze", "inspect", "digest", "overlay", "render", "laws", "explain", "schema")
+COMMANDS = (
+    *("analyze", "inspect", "digest", "overlay", "crosscheck"),
+    *("render", "laws", "explain", "schema"),
+)
 IDS = (*CLASSES, *GROUPS, *CATALOGUE, *EDITS, *(rule.id for rule in RULES), "rank-by-order")
 
 
