@@ -35,7 +35,9 @@ STRIP_BINS = 96
 
 
 class StepRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One step window [start, end); `dropped` says why it is not used, "" when it is."""
+    """One step window [start, end); `dropped` says why it is not used, "" when it is. `phase` is
+    what a serving engine did in it, "" for other programs.
+    """
 
     index: int
     start: int
@@ -43,6 +45,7 @@ class StepRecord(msgspec.Struct, frozen=True, kw_only=True):
     dropped: str
     ns: dict[str, int]
     hidden_ns: int
+    phase: str = ""
 
 
 class Strip(msgspec.Struct, frozen=True, kw_only=True):
@@ -198,6 +201,7 @@ def _step_records(steps: Steps, found: Breakdown) -> list[StepRecord]:
             dropped=steps.dropped[i],
             ns=dict(zip(CLASSES, table[i], strict=True)),
             hidden_ns=hidden[i],
+            phase=steps.phase[i],
         )
         for i in range(len(steps.index))
     ]

@@ -85,9 +85,11 @@ def _safe(cell: Cell) -> Cell:
 def _steps(report: Report) -> Iterator[Row]:
     sums = {row.step: sum(row.measured.values()) for row in report.breakdown.per_step}
     why = {step.index: step.why for step in report.steps.dropped}
+    phase = {step: of.name for of in report.steps.phases for step in of.steps}
     for step in sorted({*report.steps.used, *why}):
         yield {
             "step": step,
+            "phase": phase.get(step),
             "used": step in sums,
             "step_ms": sums.get(step),
             "why_dropped": None if step in sums else why.get(step),
@@ -213,6 +215,7 @@ TABLES: dict[str, Kind] = {
     "steps": Kind(
         (
             _whole("step", "number of the step in the trace"),
+            _text("phase", "prefill, decode or mixed, of a serving engine's iteration"),
             _flag("used", "whether it counts in the means"),
             _number("step_ms", "ms, mean over the ranks; missing where it was not used"),
             _text("why_dropped", "why it was not used"),

@@ -169,6 +169,7 @@ def _steps(job: Job) -> doc.Steps:
             reason=reason,
         ),
         rule=job.members[0].digest.step_rule,
+        phases=spots.phases(job),
     )
 
 

@@ -74,7 +74,7 @@ def _few_steps(job: Job, limits: Thresholds) -> str:
 def _single_step(job: Job, limits: Thresholds) -> str:
     if len(job.steps) > 1 or not all(m.digest.marked for m in job.members):
         return ""
-    if job.timeline == "host":
+    if job.timeline == "host" or job.serving:
         return "One step only, and one step may not be typical."
     return (
         "One step only: it starts at its host mark, so host time before its first kernel counts as "
@@ -177,7 +177,7 @@ def _no_collectives(job: Job, limits: Thresholds) -> str:
 
 
 def _no_loader(job: Job, limits: Thresholds) -> str:
-    if job.any(lambda e: e.loader.events):
+    if job.serving or job.any(lambda e: e.loader.events):
         return ""
     return (
         "No data-loader events were recorded: data loading cannot be told from other host time "

@@ -116,13 +116,24 @@ class WallTime(Part, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class Phase(Part, frozen=True, kw_only=True):
+    """Used iterations of a serving engine that prefill, decode, or do both (mixed): how many, and
+    their mean length over them and the ranks.
+    """
+
+    name: str
+    steps: list[int]
+    mean_ms: float
+
+
 class Steps(Part, frozen=True, kw_only=True):
-    """Which steps were used, by which rule."""
+    """Which steps were used, by which rule; `phases` where they are a serving engine's."""
 
     used: list[int]
     dropped: list[DroppedStep]
     wall_ms: WallTime
     rule: str
+    phases: list[Phase] = msgspec.field(default_factory=list)
 
 
 class RankRow(Part, frozen=True, kw_only=True):

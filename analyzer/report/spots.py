@@ -1,9 +1,9 @@
-"""Where in which file should one look? The step of one rank that has most of a class of time."""
+"""Which steps are worth a name? The one with most of a class of time, and those of each phase."""
 
 from __future__ import annotations
 
 from analyzer.ranks.pool import Job, StepId
-from analyzer.report.document import Spot
+from analyzer.report.document import Phase, Spot
 
 NS_PER_MS = 1e6
 NS_PER_US = 1e3
@@ -34,3 +34,22 @@ def spot(job: Job, time_class: str) -> Spot | None:
         end_us=(step.end - base) / NS_PER_US,
         ms=ns / NS_PER_MS,
     )
+
+
+def phases(job: Job) -> list[Phase]:
+    """The used steps of each phase of a serving engine, the first to come first; none otherwise."""
+    phase_of = {
+        StepId(m.cycle, step.index): step.phase for m in job.members for step in m.digest.used
+    }
+    rows: dict[str, list[tuple[int, float]]] = {}
+    for step, ns in zip(job.steps, job.per_step.sum(axis=1).tolist(), strict=True):
+        rows.setdefault(phase_of[step], []).append((step.number, ns / NS_PER_MS))
+    return [
+        Phase(
+            name=name,
+            steps=[number for number, _ in of],
+            mean_ms=sum(ms for _, ms in of) / len(of),
+        )
+        for name, of in rows.items()
+        if name
+    ]
