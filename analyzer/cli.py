@@ -64,7 +64,7 @@ def cli(
 
 
 @cli.command()
-@options.PATHS
+@options.PATHS_OR_HERE
 @options.OUTPUT
 @options.FORMAT
 @options.FORCE
@@ -123,6 +123,7 @@ def analyze(
     """Report on the traces of all ranks: files, folders, patterns, digests.
 
     \b
+    ceiling analyze                          this folder
     ceiling analyze traces/
     ceiling analyze "run/rank*.json.gz" -o report/ --duration 30d
     """
@@ -134,7 +135,7 @@ def analyze(
 
 
 @cli.command()
-@options.PATHS
+@options.PATHS_OR_HERE
 @options.STEPS
 @options.JOBS
 @options.CONFIG
@@ -146,7 +147,7 @@ def inspect(
     jobs: int | None,
     config: Path | None,
 ) -> None:
-    """What is in these files, and what may be concluded from them.
+    """What is in these files, what may be concluded from them, and what to record.
 
     \b
     ceiling inspect traces/
@@ -154,7 +155,8 @@ def inspect(
     settings = options.settings(config, step_pattern)
     loaded = options.load(terminal, paths, {}, settings, jobs)
     report = api.report(loaded, Request("", options.now()), settings)
-    click.echo(inspection.render(report), nl=False)
+    actions = {c.id: glossary.entry(c.id).action for c in report.quality}
+    click.echo(inspection.render(report, actions), nl=False)
 
 
 @cli.command()
@@ -278,7 +280,7 @@ def laws(
 
 
 @cli.command()
-@click.argument("id", required=False)
+@click.argument("id", required=False, shell_complete=options.ids)
 def explain(id: str | None) -> None:
     """What a class, finding, what-if or caveat means, its formula and threshold.
 

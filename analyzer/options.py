@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from analyzer import api
 from analyzer.config import Settings, load_settings
 from analyzer.errors import UsageError
+from analyzer.findings import glossary
 from analyzer.fleet import Progress as OnFile
 from analyzer.render import console, files
 from analyzer.render.format import clean, data_size
@@ -89,6 +91,11 @@ def ranks_of(texts: tuple[str, ...]) -> dict[str, int]:
             raise ValueError(f"{text!r} names no rank: write FILE=N")
         found[name] = int(rank)
     return found
+
+
+def or_here(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """The paths, or this folder when none was named."""
+    return paths or (".",)
 
 
 @dataclass(frozen=True)
@@ -168,6 +175,12 @@ class Target:
             webbrowser.open(pages[0].absolute().as_uri())
 
 
+def ids(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
+    """What a shell offers after `ceiling explain`."""
+    known = glossary.entries().values()
+    return [CompletionItem(e.id, help=e.title) for e in known if e.id.startswith(begun)]
+
+
 def trace_file(output: str, *, force: bool) -> Path | None:
     """The file an overlay goes into, None for stdout; UsageError for one that is no trace's name or
     exists already.
@@ -234,6 +247,8 @@ def say_skipped(terminal: Terminal, digested: api.Digested) -> None:
 
 
 PATHS = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+# Where nothing is written either, a command without paths is of this folder.
+PATHS_OR_HERE = click.argument("paths", nargs=-1, metavar="[PATH]...", callback=parsed(or_here))
 JOBS = click.option("-j", "--jobs", type=click.IntRange(1), help="Processes. Default: cores.")
 CONFIG = click.option(
     "--config",
