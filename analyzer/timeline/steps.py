@@ -206,10 +206,10 @@ def _drop(
 ) -> list[str]:
     """Why each step is left out ("" when it is used)."""
     why = [""] * len(count)
+    # Prefill and decode launch different kernels.
+    usual = {name: _usual(count[np.array(phase) == name]) for name in {*phase}}
     for i, n in enumerate(count.tolist()):
-        # Prefill and decode launch different kernels.
-        like = count[(count > 0) & (np.array(phase) == phase[i])]
-        typical = float(np.median(like)) if len(like) else 0.0
+        typical = usual[phase[i]]
         if n == 0 or length[i] <= 0:
             why[i] = "no device work recorded in it"
         elif n < thresholds.thin_step_ratio * typical:
@@ -220,6 +220,11 @@ def _drop(
         why[last] = why[last] or "the file ends in it: the rest of its records is lost"
     _drop_edges(why, thresholds)
     return why
+
+
+def _usual(count: npt.NDArray[np.intp]) -> float:
+    """The median of the counts that are not 0; 0 without any."""
+    return float(np.median(count[count > 0])) if (count > 0).any() else 0.0
 
 
 def _drop_edges(why: list[str], thresholds: Thresholds) -> None:

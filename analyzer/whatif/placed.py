@@ -6,9 +6,9 @@ belongs to began in the recording, and ends where the next one begins. Times in 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -58,11 +58,16 @@ def placed(graph: Graph, run: Run, pieces: Sequence[Stretch]) -> list[Placed]:
     """
     if not pieces:
         return []
-    clocks = {id(p.actor): _Clocks(graph, run, p.actor) for p in pieces}
-    starts = [clocks[id(p.actor)].recorded(p.start, p.on_host) for p in pieces]
     last = pieces[-1]
-    starts.append(clocks[id(last.actor)].recorded(last.end, last.on_host))
-    edges = np.rint(np.maximum.accumulate(np.array(starts))).astype(np.int64)
+    sides = [(p.actor, p.on_host) for p in pieces] + [(last.actor, last.on_host)]
+    instants = np.array([p.start for p in pieces] + [last.end])
+    rows: dict[tuple[int, bool], list[int]] = defaultdict(list)
+    for row, (actor, on_host) in enumerate(sides):
+        rows[id(actor), on_host].append(row)
+    for of in rows.values():
+        actor, on_host = sides[of[0]]
+        instants[of] = _recorded(graph, run, actor, instants[of], on_host)
+    edges = np.rint(np.maximum.accumulate(instants)).astype(np.int64)
     return [
         _placed(graph, piece, int(start) - piece.actor.shift, int(end - start))
         for piece, start, end in zip(pieces, edges[:-1], edges[1:], strict=True)
@@ -85,25 +90,16 @@ def _placed(graph: Graph, piece: Stretch, start: int, length: int) -> Placed:
     )
 
 
-class _Clocks:
-    """Replayed to recorded time of one rank, for its host and its device."""
-
-    def __init__(self, graph: Graph, run: Run, actor: Actor) -> None:
-        self._host = _line(run.host[actor.host], graph.time[actor.host])
-        begun = _line(run.start[actor.work], graph.ts[actor.work])
-        self._device = begun if actor.work.stop > actor.work.start else self._host
-
-    def recorded(self, instant: float, on_host: bool) -> float:
-        """The recorded time of a replayed instant."""
-        at: float = (self._host if on_host else self._device)(instant)
-        return at
-
-
-def _line(replayed: Floats, recorded: Floats) -> partial[float]:
-    """A function of replayed time: what it is off at the nearest instants, in between by part."""
-    order = np.argsort(replayed, kind="stable")
-    return partial(_moved, replayed[order], (recorded - replayed)[order])
-
-
-def _moved(known: Floats, off: Floats, instant: float) -> float:
-    return instant + (float(np.interp(instant, known, off)) if len(known) else 0.0)
+def _recorded(graph: Graph, run: Run, actor: Actor, instants: Floats, on_host: bool) -> Floats:
+    """Replayed instants of a rank's host or device as recorded: moved by what the replay is off at
+    the nearest points or starts of work, in between by part.
+    """
+    if on_host:
+        known, recorded = run.host[actor.host], graph.time[actor.host]
+    else:
+        known, recorded = run.start[actor.work], graph.ts[actor.work]
+    if not len(known):
+        return instants
+    order = np.argsort(known, kind="stable")
+    off = np.interp(instants, known[order], (recorded - known)[order])
+    return np.asarray(instants + off)
