@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import textwrap
+import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -31,11 +32,11 @@ from analyzer.render.format import percent, shorten
 from analyzer.timeline import launches as launching
 from analyzer.timeline.intervals import union
 from analyzer.trace import kineto
-from analyzer.trace.schema import Trace
+from analyzer.trace.dialect import KIND_OF_CATEGORY, NOT_WORK
+from analyzer.trace.schema import DEVICE_KINDS, Trace
 
 # What its analyses print: a hundredth of a percent point.
 SAME_SHARE = 0.00005
-DEVICE = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
 MOST_NAMES = 3
 
 LAST_STEP = "HTA leaves out the last ProfilerStep (include_last_profiler_step=False)"
@@ -61,7 +62,7 @@ class Figures:
 
     def agrees(self, with_: Figures) -> bool:
         """Whether both print alike."""
-        if abs(self.window_ns - with_.window_ns) > SAME_SHARE * with_.window_ns:
+        if abs(self.window_ns - with_.window_ns) > max(1.0, SAME_SHARE * with_.window_ns):
             return False
         mine = self.idle, self.compute, self.other, self.overlap or 0.0
         its = with_.idle, with_.compute, with_.other, with_.overlap or 0.0
@@ -107,8 +108,16 @@ def check(path: Path, settings: Settings) -> Check:
         read.parse_traces(use_multiprocessing=False)
         found = list(_stages(read, trace))
     except Exception as error:
-        return Check(path.name, [last], f"{type(error).__name__}: {error}".splitlines()[0])
+        return Check(path.name, [last], _failure(error))
     return Check(path.name, _explained([*found, _own(found[-1].figures, trace, classes)]))
+
+
+def _failure(error: Exception) -> str:
+    """The kind of an error, its first line, and the function of HTA it came from."""
+    said = [type(error).__name__, *str(error).splitlines()[:1]]
+    frames = traceback.extract_tb(error.__traceback__)
+    inside = [f.name for f in frames if "hta" in Path(f.filename).parts]
+    return ": ".join(filter(None, said)) + (f" (in {inside[-1]})" if inside else "")
 
 
 def _own(exact: Figures, trace: Trace, classes: Breakdown) -> Line:
@@ -177,8 +186,9 @@ def _stages(read: Any, trace: Trace) -> Iterator[Line]:
 def _no_work(read: Any, frame: Any) -> Any:
     """Rows with a stream that are no device work: synchronisation records, operators."""
     table = read.symbol_table.get_sym_table()
-    on_device = frame["cat"].map(lambda i: table[i].lower() in DEVICE | {"memcpy", "memset"})
-    return frame[(frame["stream"] != -1) & ~on_device]
+    kinds = frame["cat"].map(lambda i: KIND_OF_CATEGORY.get(table[i].lower()))
+    work = kinds.isin(DEVICE_KINDS) & ~frame["name"].map(lambda i: table[i] in NOT_WORK)
+    return frame[(frame["stream"] != -1) & ~work]
 
 
 def _listed(read: Any, rows: Any) -> str:

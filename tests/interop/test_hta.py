@@ -144,7 +144,7 @@ def test_what_hta_cannot_read_is_told_in_its_words(tmp_path: Path) -> None:
     built = healthy(0, 1).text()
     path.write_text(built[: built.rindex("}") - 40])
     found = check(path, Settings())
-    assert found.failure
+    assert found.failure.startswith("JSONDecodeError: ")
     assert [line.name for line in found.lines] == ["ours"]
 
 
