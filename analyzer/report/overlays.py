@@ -5,19 +5,16 @@ Full class times come from the traces; of a saved digest only one step is known,
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-
-import numpy as np
 
 from analyzer.classify.classes import COMM_TRANSFER, COMM_UNSPLIT, COMM_WAIT
 from analyzer.digest import STRIP_BINS, StepRecord
 from analyzer.ranks.member import Member
 from analyzer.ranks.pool import Job
-from analyzer.ranks.waits import Parts, exposed
+from analyzer.ranks.waits import exposed
 from analyzer.report import overlay as doc
+from analyzer.report import overlay_waits
 from analyzer.report.document import Report
 from analyzer.timeline.intervals import Intervals
 from analyzer.whatif.chosen import shifts
@@ -25,33 +22,15 @@ from analyzer.whatif.placed import Placed
 
 # A viewer that has to lay out more of a rank becomes slow; the first steps tell as much.
 MOST_SLICES = 40_000
-# Waits worth a slice: shorter ones are how collectives begin.
-SHORTEST_WAIT_NS = 50_000
-MOST_WAITS = 400
 
 NO_CLOCK = "The ranks' clocks contradict each other: times of different ranks are not comparable."
 FROM_ENDS = "The ranks share no known clock: the ends of their collectives are laid together."
 NO_PATH = "No critical path: "
 STRIPS_ONLY = f"Of saved digests the classes are those of one step, in {STRIP_BINS} stretches."
 CUT = f"Of some ranks only the first {MOST_SLICES:,} stretches of classes are shown."
-FEW_WAITS = f"Only the {MOST_WAITS} longest waits are shown."
 
 Classes = Mapping[str, Intervals]
 Key = tuple[int, int]
-
-
-@dataclass(frozen=True)
-class _Wait:
-    """A rank's waiting in an operation, [start, turn) on the common clock, for rank `last`, which
-    came at `arrived`.
-    """
-
-    rank: int
-    start: int
-    turn: int
-    last: int
-    arrived: int
-    kind: str
 
 
 def overlay(
@@ -64,7 +43,7 @@ def overlay(
         zip([(m.rank, m.cycle) for m in job.members], shifts(job.members, job.together),
             strict=True)
     )  # fmt: skip
-    waits, some = _waits(job, clock)
+    waits, some = overlay_waits.waits(job, clock)
     pieces = _path(path, clock)
     notes = _notes(job, report, times, some)
     split = exposed(job.members, job.together.parts)
@@ -78,7 +57,7 @@ def overlay(
                     _class_track(members, times, split, clock),
                     _finding_track(report, members, clock),
                     *_path_tracks([piece for piece in pieces if piece[0] == rank]),
-                    *_wait_tracks([wait for wait in waits if wait.rank == rank]),
+                    *overlay_waits.tracks([wait for wait in waits if wait.rank == rank]),
                 )
                 if track.slices
             ],
@@ -92,7 +71,7 @@ def overlay(
         label=report.run.label,
         base_ns=base,
         ranks=ranks,
-        arrows=[*_path_arrows(pieces), *_late_arrows(waits, ranks)],
+        arrows=[*_path_arrows(pieces), *overlay_waits.arrows(waits, ranks)],
         notes=notes,
     )
 
@@ -113,7 +92,7 @@ def _notes(job: Job, report: Report, times: Mapping[Key, Classes], some: bool) -
     if any((m.rank, m.cycle) not in times for m in job.members):
         notes.append(STRIPS_ONLY)
     if some:
-        notes.append(FEW_WAITS)
+        notes.append(overlay_waits.FEW)
     return notes
 
 
@@ -202,75 +181,6 @@ def _finding_track(
     return doc.Track(
         number=doc.FINDINGS, name="findings", slices=sorted(rows.values(), key=lambda s: s.start)
     )
-
-
-def _waits(job: Job, clock: Mapping[Key, int]) -> tuple[list[_Wait], bool]:
-    """The longest waits for the last rank, in order of time, and whether others are left out."""
-    found = [wait for part in job.together.parts for wait in _of_part(part, clock)]
-    found.sort(key=lambda w: w.start - w.turn)
-    return sorted(found[:MOST_WAITS], key=lambda w: w.start), len(found) > MOST_WAITS
-
-
-def _of_part(part: Parts, clock: Mapping[Key, int]) -> Iterable[_Wait]:
-    group = part.group
-    for row, column in np.argwhere(part.wait >= SHORTEST_WAIT_NS).tolist():
-        cycle, last = group.step[row][0], int(part.last[row])
-        rank = group.ranks[column]
-        if last < 0 or last == column or (rank, cycle) not in clock:
-            continue
-        late = group.ranks[last]
-        yield _Wait(
-            rank=rank,
-            start=int(group.start[row, column]) + clock[rank, cycle],
-            turn=int(part.turn[row, column]) + clock[rank, cycle],
-            last=late,
-            arrived=int(group.start[row, last]) + clock.get((late, cycle), 0),
-            kind=group.kind[row],
-        )
-
-
-def _rows(waits: Sequence[_Wait]) -> dict[_Wait, int]:
-    """The row of each wait: one of two streams may wait while another does."""
-    ends: list[int] = []
-    placed = {}
-    for wait in waits:
-        row = next((i for i, end in enumerate(ends) if end <= wait.start), len(ends))
-        ends[row : row + 1] = [wait.turn]
-        placed[wait] = row
-    return placed
-
-
-def _wait_tracks(waits: Sequence[_Wait]) -> list[doc.Track]:
-    rows: dict[int, list[doc.Slice]] = {}
-    for wait, row in _rows(waits).items():
-        item = doc.Slice(
-            start=wait.start,
-            end=wait.turn,
-            name=f"{wait.kind} waits for rank {wait.last}",
-            details={"ms": (wait.turn - wait.start) / 1e6},
-        )
-        rows.setdefault(row, []).append(item)
-    return [
-        doc.Track(number=doc.WAITS + row, name="waits for late ranks", slices=slices)
-        for row, slices in sorted(rows.items())
-    ]
-
-
-def _late_arrows(waits: Sequence[_Wait], ranks: Sequence[doc.RankTracks]) -> Iterable[doc.Arrow]:
-    """From what the late rank did just before it came to the end of each wait for it."""
-    did = {r.rank: t.slices for r in ranks for t in r.tracks if t.number == doc.CLASSES}
-    starts = {rank: [s.start for s in slices] for rank, slices in did.items()}
-    for rank in did:
-        for wait, row in _rows([w for w in waits if w.rank == rank]).items():
-            at = wait.arrived - 1
-            place = bisect_right(starts.get(wait.last, []), at) - 1
-            if place < 0 or did[wait.last][place].end <= at or wait.turn - 1 < at:
-                continue
-            yield doc.Arrow(
-                name="late arrival",
-                start=doc.Point(rank=wait.last, track=doc.CLASSES, at=at),
-                end=doc.Point(rank=rank, track=doc.WAITS + row, at=wait.turn - 1),
-            )
 
 
 _Piece = tuple[int, bool, doc.Slice]

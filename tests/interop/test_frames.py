@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from analyzer import api
 from analyzer.errors import UsageError
-from analyzer.interop.frames import TABLES, frames, write_csv
+from analyzer.interop.frames import frames, write_csv
+from analyzer.interop.tables import TABLES
 from analyzer.report.document import Kernel
 
 NAMES = ["steps", "classes", "ranks", "collectives", "kernels", "findings", "edits"]
