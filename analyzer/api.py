@@ -12,13 +12,15 @@ from pathlib import Path
 from analyzer import fleet
 from analyzer.classify.classes import UNEXPLAINED
 from analyzer.config import Settings
-from analyzer.digest import RankDigest
+from analyzer.digest import RankDigest, class_times
 from analyzer.digest import load as load_digest
 from analyzer.errors import AnalyzerError, UnusableInput, UsageError
 from analyzer.fleet import Progress
+from analyzer.interop.frames import frames, write_csv
 from analyzer.ranks.member import Member
 from analyzer.ranks.pool import Job, pool
-from analyzer.report import document
+from analyzer.render import html
+from analyzer.report import document, overlays
 from analyzer.report.build import Request, build, label_of
 from analyzer.report.caveats import Note
 from analyzer.report.compare import compare as build_comparison
@@ -26,11 +28,13 @@ from analyzer.report.comparison import Comparison
 from analyzer.report.document import InputFile, Report
 from analyzer.report.fitting import Question, SizedRun
 from analyzer.report.fitting import build as build_scaling
+from analyzer.report.overlay import Overlay
 from analyzer.report.scaling import ScalingReport
 from analyzer.runs import Source, sources
 from analyzer.trace.assign import OPTION, ORDER, Assignment, FileInfo, assign_ranks, separate_runs
 from analyzer.trace.discover import Found, find
 from analyzer.trace.refusals import require_sound
+from analyzer.whatif.study import study
 
 
 @dataclass(frozen=True)
@@ -43,12 +47,15 @@ class Digested:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A job ready to be reported: whose each file is, and remarks on what was guessed of that."""
+    """A job ready to be reported: whose each file is, and remarks on what was guessed of that.
+    `paths` are the files by rank and cycle.
+    """
 
     job: Job
     files: list[InputFile]
     notes: list[Note]
     label: str
+    paths: dict[tuple[int, int], Path]
 
 
 def digests(
@@ -142,6 +149,7 @@ def load(
         files=files + digested.unusable,
         notes=[*_guessed(assignments), *_disputed(assignments)],
         label=label_of(list(digested.digests)),
+        paths={(a.rank, a.cycle): a.path for a in assignments},
     )
 
 
@@ -308,6 +316,26 @@ def fit_scaling(
     return build_scaling(runs, report(largest, question.request, settings), question, settings)
 
 
+def overlay(
+    loaded: Loaded, request: Request, settings: Settings, found: Found, progress: Progress
+) -> Overlay:
+    """The tracks of a loaded job; the traces among `found` are read once more for class times.
+
+    UnusableInput when one of them has gone meanwhile.
+    """
+    times = {}
+    for key, path in loaded.paths.items():
+        if path in found.traces:
+            times[key] = class_times(path, settings)
+            progress(path)
+    path_found = study(loaded.job, settings.thresholds).path
+    pieces = path_found.pieces if path_found else []
+    return overlays.overlay(loaded.job, report(loaded, request, settings), pieces, times)
+
+
+# The document knows no painting; whoever has analysed in a notebook sees it painted there.
+setattr(Report, "_repr_html_", html.cell)  # noqa: B010
+
 __all__ = [
     "AnalyzerError",
     "Question",
@@ -317,6 +345,9 @@ __all__ = [
     "compare",
     "digests",
     "fit_scaling",
+    "frames",
     "load",
+    "overlay",
     "report",
+    "write_csv",
 ]

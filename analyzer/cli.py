@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from analyzer import __version__, api, options
+from analyzer.beside import crosscheck, overlay
 from analyzer.compare_command import against_baseline, compare
 from analyzer.digest import packed
 from analyzer.errors import AnalyzerError, UsageError
@@ -74,7 +75,7 @@ def cli(
 
 
 @cli.command()
-@options.PATHS
+@options.PATHS_OR_HERE
 @options.OUTPUT
 @options.FORMAT
 @options.FORCE
@@ -158,6 +159,7 @@ def analyze(
     """Report on the traces of all ranks: files, folders, patterns, digests.
 
     \b
+    ceiling analyze                          this folder
     ceiling analyze traces/
     ceiling analyze "run/rank*.json.gz" -o report/ --duration 30d
     ceiling analyze traces/ --baseline main.report.json --fail-on slower:5%
@@ -202,7 +204,7 @@ cli.add_command(scaling)
 
 
 @cli.command()
-@options.PATHS
+@options.PATHS_OR_HERE
 @options.STEPS
 @options.JOBS
 @options.CONFIG
@@ -214,7 +216,7 @@ def inspect(
     jobs: int | None,
     config: Path | None,
 ) -> None:
-    """What is in these files, and what may be concluded from them.
+    """What is in these files, what may be concluded from them, and what to record.
 
     \b
     ceiling inspect traces/
@@ -222,7 +224,8 @@ def inspect(
     settings = options.settings(config, step_pattern)
     loaded = load(terminal, paths, {}, settings, jobs)
     report = api.report(loaded, Request("", options.now()), settings)
-    click.echo(inspection.render(report), nl=False)
+    actions = {c.id: glossary.entry(c.id).action for c in report.quality}
+    click.echo(inspection.render(report, actions), nl=False)
 
 
 @cli.command()
@@ -365,7 +368,7 @@ def laws(
 
 
 @cli.command()
-@click.argument("id", required=False)
+@click.argument("id", required=False, shell_complete=options.ids)
 def explain(id: str | None) -> None:
     """What a class, finding, what-if or caveat means, its formula and threshold.
 
@@ -385,6 +388,10 @@ def schema() -> None:
     ceiling schema scaling > scaling.schema.json
     """
     click.echo(json.dumps(schemas.schema(), indent=2))
+
+
+cli.add_command(overlay)
+cli.add_command(crosscheck)
 
 
 def main() -> None:

@@ -41,7 +41,9 @@ MADE_WITH = "make it with: ceiling digest TRACE -o DIR"
 
 
 class StepRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One step window [start, end); `dropped` says why it is not used, "" when it is."""
+    """One step window [start, end); `dropped` says why it is not used, "" when it is. `phase` is
+    what a serving engine did in it, "" for other programs.
+    """
 
     index: int
     start: int
@@ -49,6 +51,7 @@ class StepRecord(msgspec.Struct, frozen=True, kw_only=True):
     dropped: str
     ns: dict[str, int]
     hidden_ns: int
+    phase: str = ""
 
 
 class Strip(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +102,19 @@ class RankDigest(msgspec.Struct, frozen=True, kw_only=True):
 def digest(path: Path, settings: Settings) -> RankDigest:
     """The digest of one trace file; UnusableInput (with file name and reason) when it has none."""
     return reduce(kineto.read(path), settings)
+
+
+def class_times(path: Path, settings: Settings) -> dict[str, Intervals]:
+    """The times of each class over steps and device work, for those who want more than sums.
+
+    They are too many for a digest, so the file is read for them.
+    """
+    trace = kineto.read(path)
+    launches = launching.link(trace)
+    steps = stepping.find(trace, launches, settings.step_pattern, settings.thresholds)
+    rules = KernelRules(settings.kernels)
+    start, end = _extent(trace, steps)
+    return classify(trace, launches, rules, start, end, settings.thresholds).classes
 
 
 def reduce(trace: Trace, settings: Settings) -> RankDigest:
@@ -193,6 +209,7 @@ def _step_records(steps: Steps, found: Breakdown) -> list[StepRecord]:
             dropped=steps.dropped[i],
             ns=dict(zip(CLASSES, table[i], strict=True)),
             hidden_ns=hidden[i],
+            phase=steps.phase[i],
         )
         for i in range(len(steps.index))
     ]

@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from analyzer.config import Settings, load_settings
 from analyzer.errors import UsageError
+from analyzer.findings import glossary
 from analyzer.fleet import Progress as OnFile
 from analyzer.render import files
 from analyzer.render.format import clean, data_size
@@ -123,6 +125,11 @@ def ranks_of(texts: tuple[str, ...]) -> dict[str, int]:
 def conditions(texts: tuple[str, ...]) -> tuple[Condition, ...]:
     """The gates of a repeated option."""
     return tuple(map(condition, texts))
+
+
+def or_here(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """The paths, or this folder when none was named."""
+    return paths or (".",)
 
 
 @dataclass(frozen=True)
@@ -240,6 +247,25 @@ class Target:
             terminal.say(f"wrote {path} ({data_size(size)})")
 
 
+def ids(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
+    """What a shell offers after `ceiling explain`."""
+    known = glossary.entries().values()
+    return [CompletionItem(e.id, help=e.title) for e in known if e.id.startswith(begun)]
+
+
+def trace_file(output: str, *, force: bool) -> Path | None:
+    """The file an overlay goes into, None for stdout; UsageError for one that is no trace's name or
+    exists already.
+    """
+    if output == "-":
+        return None
+    path = Path(output)
+    if not path.name.lower().endswith((".json", ".json.gz")):
+        raise UsageError(f"{path.name} is no name of a trace", "end it in .json or .json.gz")
+    files.check([path], force=force)
+    return path
+
+
 def settings(config: Path | None, step_pattern: str | None) -> Settings:
     """Settings of the configuration file with the command line's pattern on top."""
     found = load_settings(config, Path.cwd())
@@ -269,6 +295,8 @@ def now() -> str:
 
 
 PATHS = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+# Where nothing is written either, a command without paths is of this folder.
+PATHS_OR_HERE = click.argument("paths", nargs=-1, metavar="[PATH]...", callback=parsed(or_here))
 JOBS = click.option("-j", "--jobs", type=click.IntRange(1), help="Processes. Default: cores.")
 CONFIG = click.option(
     "--config",

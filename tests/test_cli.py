@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+from click.shell_completion import ShellComplete
 from conftest import Run
 from jsonschema import Draft202012Validator
 from runs import healthy
@@ -22,7 +23,17 @@ from analyzer.report.schema import schema
 from analyzer.report.shares import EDITS
 
 SAMPLES = Path(__file__).parent.parent / "sample_traces"
-COMMANDS = ("analyze", "compare", "scaling", "inspect", "digest", "render", "laws", "explain", "schema")
+COMMANDS = (
+    "analyze",
+    "compare",
+    "scaling",
+    "inspect",
+    "digest",
+    "render",
+    "laws",
+    "explain",
+    "schema",
+)
 IDS = (*CLASSES, *GROUPS, *CATALOGUE, *EDITS, *(rule.id for rule in RULES), "rank-by-order")
 
 
@@ -59,7 +70,6 @@ def test_the_package_runs_as_a_module() -> None:
     [
         (),
         ("analyse",),
-        ("analyze",),
         ("analyze", "x", "--mode", "fast"),
         ("analyze", "x", "--duration", "soon"),
         ("analyze", "x", "--rank-of", "x"),
@@ -70,6 +80,8 @@ def test_the_package_runs_as_a_module() -> None:
         ("analyze", "x", "--format", "json", "--format", "html"),
         ("analyze", "x", "--open"),
         ("digest", "x"),
+        ("overlay", "x"),
+        ("overlay", "x", "-o", "page.html"),
         ("render", "missing.json"),
         ("laws",),
         ("laws", "--serial", "0.1", "--measured", "8=6"),
@@ -86,6 +98,36 @@ def test_a_wrong_command_line_exits_2_with_nothing_on_stdout(
     ran = ceiling(*arguments)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err
+
+
+@pytest.mark.parametrize("command", ["analyze", "inspect"])
+def test_without_a_path_the_folder_one_is_in_is_read(
+    command: str, folder: Path, ceiling: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    ran = ceiling(command)
+    assert ran == ceiling(command, folder)
+    assert ran.code == 0
+
+
+def test_without_a_path_or_traces_one_is_told_what_to_pass(ceiling: Run) -> None:
+    ran = ceiling("analyze")
+    assert (ran.code, ran.out) == (3, "")
+    assert "no trace in this folder" in ran.err
+    assert "hint: pass the files that torch.profiler exported" in ran.err
+
+
+def test_a_shell_completes_ids_commands_and_options(ceiling: Run) -> None:
+    def offered(*words: str) -> set[str]:
+        line = [*words[:-1]]
+        items = ShellComplete(cli, {}, "ceiling", "_CEILING_COMPLETE").get_completions(
+            line, words[-1]
+        )
+        return {item.value for item in items}
+
+    assert offered("explain", "late") == {"late-rank"}
+    assert {"overlay"} <= offered("over")
+    assert "--duration" in offered("analyze", "--d")
 
 
 def test_inspect_tells_files_steps_and_caveats(folder: Path, ceiling: Run) -> None:

@@ -100,6 +100,11 @@ class Job:
         return list(self.by_rank)
 
     @property
+    def serving(self) -> bool:
+        """Whether the steps are iterations of a serving engine: nothing is trained."""
+        return any(step.phase for m in self.members for step in m.digest.steps)
+
+    @property
     def size(self) -> int:
         """GPUs of the run: the world size the files give, else the ranks that are here."""
         return self.world_size or len(self.by_rank)

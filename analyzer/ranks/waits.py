@@ -102,6 +102,21 @@ def split(members: Sequence[Member], groups: Sequence[Parts]) -> tuple[list[Memb
     return found, [replace(p, exposed=e) for p, e in zip(groups, exposed, strict=True)]
 
 
+def exposed(
+    members: Sequence[Member], groups: Sequence[Parts]
+) -> dict[tuple[int, int], tuple[Intervals, Intervals]]:
+    """Waiting and transfer that nothing hides, by rank and cycle, of members that take part."""
+    shares = _shares(groups)
+    found = {}
+    for member in members:
+        mine = shares.get((member.rank, member.cycle), [])
+        if mine:
+            start, turn, end = _times(mine, groups)
+            moving, alone = union(turn, end), _alone(member)
+            found[member.rank, member.cycle] = (alone & union(start, turn)) - moving, alone & moving
+    return found
+
+
 def _shares(groups: Sequence[Parts]) -> dict[tuple[int, int], list[_Share]]:
     shares: dict[tuple[int, int], list[_Share]] = defaultdict(list)
     for place, part in enumerate(groups):

@@ -68,6 +68,8 @@ def _head(console: Console, report: Report) -> None:
     facts = f"{sentences.ranks(report)}, {sentences.steps(report)}, {sentences.step_time(report)}"
     console.print(Text(f"{tool.name} {tool.version}   run: {label}", "dim"))
     console.print(Text(facts, "dim"))
+    if apart := sentences.phases(report):
+        console.print(Text(apart, "dim"))
     console.print()
     console.print(Text(verdict_line(report), "bold"))
     console.print(sentences.ceilings(report))

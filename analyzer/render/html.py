@@ -63,6 +63,13 @@ def render(report: Report) -> str:
     return environment(sentences.scale_of(report)).get_template("report.html").render(_view(report))
 
 
+def cell(report: Report) -> str:
+    """What a notebook shows of a report: verdict, step by class, findings, loud caveats."""
+    loud = [item for item in report.quality if item.severity in LOUD]
+    template = environment(sentences.scale_of(report)).get_template("cell.html")
+    return template.render(report=report, chart=charts.where(report), loud=loud)
+
+
 def environment(scale: StepScale) -> Environment:
     """The templates with the words and numbers of one scale."""
     package = Path(__file__).resolve().parents[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
 
 from rich.console import Console
@@ -33,8 +33,10 @@ def plain_table(headers: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str
     return _text(table)
 
 
-def render(report: Report) -> str:
-    """Files with rank and rule, steps, and what the data forbids to conclude."""
+def render(report: Report, actions: Mapping[str, str]) -> str:
+    """Files with rank and rule, steps, and what the data forbids to conclude; then, from `actions`
+    by caveat, how to record what the capture lacks.
+    """
     run = report.run
     used = plain_table(
         [("file", False), ("rank", True), ("by", False), ("events", True), ("size", True)],
@@ -64,7 +66,20 @@ def render(report: Report) -> str:
     lines = [
         line for fact in facts for line in textwrap.wrap(fact, WIDTH, subsequent_indent=INDENT)
     ]
-    return used + "\n" + "\n".join(lines) + "\n"
+    return used + "\n" + "\n".join([*lines, *_lacking(report, actions)]) + "\n"
+
+
+def _lacking(report: Report, actions: Mapping[str, str]) -> list[str]:
+    """What to do about each caveat that forbids a conclusion, each advice once."""
+    said = dict.fromkeys(actions[c.id] for c in report.quality if c.forbids and c.id in actions)
+    if not said:
+        return ["", "Nothing is lacking that this tool could use."]
+    points = [
+        line
+        for text in said
+        for line in textwrap.wrap(text, WIDTH, initial_indent="  - ", subsequent_indent="    ")
+    ]
+    return ["", "To be able to say more:", *points]
 
 
 def _numbers(steps: Sequence[int]) -> str:

@@ -50,7 +50,16 @@ def ranks(report: Report) -> str:
 def steps(report: Report) -> str:
     """How many steps were used, of how many were seen."""
     used, dropped = len(report.steps.used), len(report.steps.dropped)
-    return f"{used:,} of {plural(used + dropped, 'step')} used" if dropped else plural(used, "step")
+    said = f"{used:,} of {plural(used + dropped, 'step')} used" if dropped else plural(used, "step")
+    kinds = ", ".join(f"{len(of.steps):,} {of.name}" for of in report.steps.phases)
+    return f"{said} ({kinds})" if kinds else said
+
+
+def phases(report: Report) -> str:
+    """How long iterations of each phase are; empty where there are not several."""
+    scale, found = scale_of(report), report.steps.phases
+    each = "; ".join(f"{of.name} {scale.ms(of.mean_ms)} in the mean" for of in found)
+    return f"Iterations: {each}." if len(found) > 1 else ""
 
 
 def step_time(report: Report) -> str:

@@ -25,7 +25,7 @@ from analyzer.ranks.parallelism import Group
 from analyzer.ranks.pool import Job
 from analyzer.ranks.unknown import unknown, work_lost
 from analyzer.report import document as doc
-from analyzer.report import predicted, together, whatifs
+from analyzer.report import predicted, spots, together, whatifs
 from analyzer.report.caveats import Note, caveats
 from analyzer.report.ops import ops
 from analyzer.report.planning import Wish
@@ -114,7 +114,7 @@ def build(
         if work_lost(job)
         else predicted.scaling(fraction, ahead, degree.because, request.duration_s),
         whatif=whatifs.whatif(job, replayed, setting, limits),
-        findings=[_finding(row, request.mode) for row in ranked.findings],
+        findings=[_finding(row, request.mode, job) for row in ranked.findings],
         idle=_idle(job),
         ranks=together.ranks(job, View(job, limits, replayed), groups),
         collectives=together.collectives(job, groups, run.gpu),
@@ -215,6 +215,7 @@ def _steps(job: Job) -> doc.Steps:
             reason=reason,
         ),
         rule=job.members[0].digest.step_rule,
+        phases=spots.phases(job),
     )
 
 
@@ -256,7 +257,7 @@ def _breakdown(job: Job) -> doc.Breakdown:
     )
 
 
-def _finding(row: RankedFinding, mode: Mode) -> doc.Finding:
+def _finding(row: RankedFinding, mode: Mode, job: Job) -> doc.Finding:
     finding, after = row.finding, row.ceiling_after
     no_ceiling = WEAK_HAS_NO_CEILING if mode == "weak" else NOT_BOUNDED
     return doc.Finding(
@@ -278,6 +279,7 @@ def _finding(row: RankedFinding, mode: Mode) -> doc.Finding:
         ],
         confidence=finding.confidence,
         reason="" if after else NO_BOUND if row.after is None else no_ceiling,
+        spot=spots.spot(job, finding.time_class),
     )
 
 

@@ -84,7 +84,7 @@ def _few_steps(job: Job, limits: Thresholds) -> str:
 def _single_step(job: Job, limits: Thresholds) -> str:
     if len(job.steps) > 1 or not all(m.digest.marked for m in job.members):
         return ""
-    if job.timeline == "host":
+    if job.timeline == "host" or job.serving:
         return "One step only, and one step may not be typical."
     return (
         "One step only: it starts at its host mark, so host time before its first kernel counts as "
@@ -132,6 +132,31 @@ def _profiler(job: Job, limits: Thresholds) -> str:
     )
 
 
+def _slowdown(job: Job) -> tuple[float, str] | None:
+    """By what part the profiler lengthened the step, and the sentence; None where it was not
+    measured. Ranks of one step wait for each other, so the mean over those that say it will do.
+    """
+    said = [ns for m in job.members if (ns := m.digest.meta.unprofiled_step_ns) is not None]
+    if not said:
+        return None
+    without = sum(said) / len(said)
+    share = job.step_ns / without - 1.0
+    both = f"{job.step_ns / 1e6:.4g} ms a step under it, {without / 1e6:.4g} ms before it began"
+    if share <= 0:
+        return share, f"The profiler did not slow the run: {both}."
+    return share, f"The profiler slowed the run by {percent(share)}: {both}."
+
+
+def _slowed(job: Job, limits: Thresholds) -> str:
+    found = _slowdown(job)
+    return found[1] if found and found[0] >= limits.profiler_overhead_share else ""
+
+
+def _not_slowed(job: Job, limits: Thresholds) -> str:
+    found = _slowdown(job)
+    return found[1] if found and found[0] < limits.profiler_overhead_share else ""
+
+
 def _unlinked(job: Job, limits: Thresholds) -> str:
     shares = [m.digest.unlinked_share for m in job.members if m.digest.unlinked_share is not None]
     share = sum(shares) / len(shares) if shares else 0.0
@@ -164,7 +189,7 @@ def _no_collectives(job: Job, limits: Thresholds) -> str:
 
 
 def _no_loader(job: Job, limits: Thresholds) -> str:
-    if job.any(lambda e: e.loader.events):
+    if job.serving or job.any(lambda e: e.loader.events):
         return ""
     return (
         "No data-loader events were recorded: data loading cannot be told from other host time "
@@ -261,6 +286,8 @@ RULES = (
     Rule("lost-records", "warning", (), _lost_records),
     Rule("cpu-times-inflated", "warning", ("absolute host times",), _flags),
     Rule("profiler-overhead", "warning", ("absolute step time",), _profiler),
+    Rule("profiler-slowdown", "warning", ("absolute step time",), _slowed),
+    Rule("profiler-slowdown", "info", (), _not_slowed),
     Rule("unlinked-work", "info", ("full attribution of idle time",), _unlinked),
     Rule("no-collectives", "warning", ("communication",), _no_collectives),
     Rule("no-loader-events", "info", ("data loading",), _no_loader),

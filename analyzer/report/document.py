@@ -125,13 +125,24 @@ class WallTime(Part, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class Phase(Part, frozen=True, kw_only=True):
+    """Used iterations of a serving engine that prefill, decode, or do both (mixed): how many, and
+    their mean length over them and the ranks.
+    """
+
+    name: str
+    steps: list[int]
+    mean_ms: float
+
+
 class Steps(Part, frozen=True, kw_only=True):
-    """Which steps were used, by which rule."""
+    """Which steps were used, by which rule; `phases` where they are a serving engine's."""
 
     used: list[int]
     dropped: list[DroppedStep]
     wall_ms: WallTime
     rule: str
+    phases: list[Phase] = msgspec.field(default_factory=list)
 
 
 class RankRow(Part, frozen=True, kw_only=True):
@@ -304,6 +315,20 @@ class Place(Part, frozen=True, kw_only=True):
     count: float | None
 
 
+class Spot(Part, frozen=True, kw_only=True):
+    """Where to look in the recording: the step of one rank that has most of it, with the time range
+    in us as that rank's `file` counts it (its "ts").
+    """
+
+    rank: int
+    step: int
+    cycle: int
+    file: str
+    start_us: float
+    end_us: float
+    ms: float
+
+
 class Finding(Part, frozen=True, kw_only=True):
     """One bottleneck: title is the claim; because, so and check are sentences.
 
@@ -327,6 +352,7 @@ class Finding(Part, frozen=True, kw_only=True):
     where: list[Place]
     confidence: str
     reason: str = ""
+    spot: Spot | None = None
 
 
 class Kernel(Part, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ unknown queue and the last may be cut, so both are left out where enough steps r
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from analyzer.config import Thresholds
 from analyzer.errors import UsageError
+from analyzer.timeline import serving
 from analyzer.timeline.intervals import Intervals, union
 from analyzer.timeline.launches import Launches
 from analyzer.trace.schema import NO_ID, Int64, Kind, Trace
@@ -28,6 +30,10 @@ RULE_DEVICE = (
     "of the last device work launched in it."
 )
 RULE_HOST = "No device work was recorded: a step lasts from its host mark to the next one."
+RULE_SERVING = (
+    "A step is an iteration of the serving engine, by its annotation; it lasts from the end of the "
+    "device work of the one before it to the end of its own."
+)
 RULE_WHOLE = "No usable step marks: the whole recorded window counts as one step."
 
 
@@ -36,7 +42,8 @@ class Steps:
     """Windows [edges[i], edges[i+1]) of step `index[i]`; `dropped[i]` is "" for the used ones.
 
     `launched` is the step each device event was launched in, NO_ID where no mark tells; `called`
-    is the time in which each step's calls were made: its host mark, or all without marks.
+    is the time in which each step's calls were made: its host mark, or all without marks. `phase`
+    is what a serving engine did in each; "" for other programs.
     """
 
     index: list[int]
@@ -46,6 +53,7 @@ class Steps:
     marked: bool
     launched: Int64
     called: tuple[Int64, Int64]
+    phase: list[str]
 
     @property
     def used(self) -> npt.NDArray[np.intp]:
@@ -82,6 +90,7 @@ class _Marks:
     index: list[int]
     start: Int64
     end: Int64
+    phase: list[str]
 
 
 def is_mark(name: str) -> bool:
@@ -101,27 +110,37 @@ def find(trace: Trace, launches: Launches, pattern: str | None, thresholds: Thre
         return _host_steps(trace, marks, launches, thresholds)
     start, end = int(trace.device.ts.min()), int(trace.device.end.max())
     if not marks.index:
-        return _whole(start, end, launches)
+        return _whole(start, end, launches, marks)
     step = _step_of(launches, marks)
     if np.count_nonzero(step >= 0) * 2 < len(step):
-        return _whole(start, end, launches)
+        return _whole(start, end, launches, marks)
     ends, count = _device_ends(trace, marks, step)
     start = _start(trace, launches, marks, step)
     edges = np.maximum.accumulate(np.concatenate([[start], ends]))
-    dropped = _drop(count, np.diff(edges), trace.meta.truncated, thresholds)
+    dropped = _drop(count, np.diff(edges), marks.phase, trace.meta.truncated, thresholds)
     launched = np.append(np.array(marks.index, np.int64), NO_ID)[step]
     called = marks.start, marks.end
-    return Steps(marks.index, edges, dropped, RULE_DEVICE, True, launched, called)
+    rule = RULE_SERVING if any(marks.phase) else RULE_DEVICE
+    return Steps(marks.index, edges, dropped, rule, True, launched, called, marks.phase)
 
 
 def _marks(trace: Trace, pattern: str | None) -> _Marks:
-    """Step marks in order of time, one per number; copies on other threads are left out."""
+    """Step marks in order of time: the profiler's, else the iterations of a serving engine."""
     rule = re.compile(pattern or PROFILER_STEP)
     number: dict[int, int | None] = {}
     for i, name in enumerate(trace.names):
         if found := rule.search(name):
             group = found.group(1) if rule.groups else None
             number[i] = int(group) if group is not None and group.isdigit() else None
+    marks = _named(trace, number, {})
+    if marks.index or pattern is not None:
+        return marks
+    phases = serving.phases(trace.names)
+    return _named(trace, dict.fromkeys(phases), phases)
+
+
+def _named(trace: Trace, number: Mapping[int, int | None], phases: Mapping[int, str]) -> _Marks:
+    """Marks of these names, one per number; copies on other threads are left out."""
     host = trace.host
     rows = host.rows(Kind.ANNOTATION, Kind.OP)
     rows = rows[np.isin(host.name[rows], list(number))]
@@ -138,7 +157,8 @@ def _marks(trace: Trace, pattern: str | None) -> _Marks:
         index[len(index) if numbered is None else numbered] = None
         kept.append(row)
         last_end = host.end[row]
-    return _Marks(list(index), host.ts[kept], host.end[kept])
+    phase = [phases.get(int(host.name[row]), "") for row in kept]
+    return _Marks(list(index), host.ts[kept], host.end[kept], phase)
 
 
 def _examples(trace: Trace) -> str:
@@ -173,6 +193,10 @@ def _start(trace: Trace, launches: Launches, marks: _Marks, step: npt.NDArray[np
     """
     own = trace.device.ts[step == 0]
     first = int(own.min()) if len(own) else int(marks.end[0])
+    if any(marks.phase) and len(own):
+        # Engines launch an iteration while the last one runs: the mark may come long before the
+        # device is free (150 ms in a vLLM recording), and what ran then was not recorded.
+        return first
     older = ~launches.linked | (launches.start < marks.start[0])
     ends = trace.device.end[older & (trace.device.ts < first)]
     return (
@@ -181,12 +205,18 @@ def _start(trace: Trace, launches: Launches, marks: _Marks, step: npt.NDArray[np
 
 
 def _drop(
-    count: npt.NDArray[np.intp], length: Int64, truncated: bool, thresholds: Thresholds
+    count: npt.NDArray[np.intp],
+    length: Int64,
+    phase: Sequence[str],
+    truncated: bool,
+    thresholds: Thresholds,
 ) -> list[str]:
     """Why each step is left out ("" when it is used)."""
-    typical = float(np.median(count[count > 0])) if (count > 0).any() else 0.0
     why = [""] * len(count)
+    # Prefill and decode launch different kernels.
+    usual = {name: _usual(count[np.array(phase) == name]) for name in {*phase}}
     for i, n in enumerate(count.tolist()):
+        typical = usual[phase[i]]
         if n == 0 or length[i] <= 0:
             why[i] = "no device work recorded in it"
         elif n < thresholds.thin_step_ratio * typical:
@@ -197,6 +227,11 @@ def _drop(
         why[last] = why[last] or "the file ends in it: the rest of its records is lost"
     _drop_edges(why, thresholds)
     return why
+
+
+def _usual(count: npt.NDArray[np.intp]) -> float:
+    """The median of the counts that are not 0; 0 without any."""
+    return float(np.median(count[count > 0])) if (count > 0).any() else 0.0
 
 
 def _drop_edges(why: list[str], thresholds: Thresholds) -> None:
@@ -214,16 +249,19 @@ def _host_steps(trace: Trace, marks: _Marks, launches: Launches, thresholds: Thr
     if not marks.index:
         work = host.rows(Kind.OP, Kind.ANNOTATION)
         work = work if len(work) else np.arange(len(host))
-        return _whole(int(host.ts[work].min()), int(host.end[work].max()), launches)
+        return _whole(int(host.ts[work].min()), int(host.end[work].max()), launches, marks)
     edges = np.concatenate([marks.start, marks.end[-1:]])
     why = [""] * len(marks.index)
     _drop_edges(why, thresholds)
     called = marks.start, marks.end
-    return Steps(marks.index, edges, why, RULE_HOST, True, launches.row, called)
+    return Steps(marks.index, edges, why, RULE_HOST, True, launches.row, called, marks.phase)
 
 
-def _whole(start: int, end: int, launches: Launches) -> Steps:
+def _whole(start: int, end: int, launches: Launches, marks: _Marks) -> Steps:
+    """The whole recording as one step, of the phase of all marks if it is one."""
     launched = np.where(launches.linked, 0, NO_ID)
     edges, limits = np.array([start, end], np.int64), np.iinfo(np.int64)
     called = np.array([limits.min], np.int64), np.array([limits.max], np.int64)
-    return Steps([0], edges, [""], RULE_WHOLE, False, launched, called)
+    phases = {*marks.phase}
+    phase = phases.pop() if len(phases) == 1 else serving.MIXED if phases else ""
+    return Steps([0], edges, [""], RULE_WHOLE, False, launched, called, [phase])

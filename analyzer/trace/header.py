@@ -69,6 +69,7 @@ def described(header: dict[str, Any]) -> dict[str, Any]:
             for g in _objects(info.get("pg_config"))
         ),
         "flags": {key: bool(header[key]) for key in FLAG_KEYS if key in header},
+        "unprofiled_step_ns": _length(_object(header.get("ceiling")).get("unprofiled_step_ns")),
     }
 
 
@@ -76,6 +77,12 @@ def _base_ns(value: Any) -> int | None:
     """The base, quoted or not; None for what is no time that can be added."""
     base = _integer(value)
     return None if base is None or abs(base) > LARGEST_NS else base
+
+
+def _length(value: Any) -> int | None:
+    """A length of time; None for what is none that can be used."""
+    length = _integer(value)
+    return length if length is not None and 0 < length <= LARGEST_NS else None
 
 
 def _integer(value: Any) -> int | None:

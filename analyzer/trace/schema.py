@@ -139,7 +139,8 @@ class TraceMeta:
     `malformed` events were left out, `repairs` counts mended ones by kind. `damage` says why the
     file itself, or its archive, could not be read as it was written; "" for a sound one. `overrun`
     device events had an impossible length (see overruns.py). `shapes` counts matrix operators by
-    name and input sizes, the most frequent, where those were recorded.
+    name and input sizes, the most frequent, where those were recorded. `unprofiled_step_ns` is the
+    length of a step without the profiler, measured by our recorder.
     """
 
     name: str
@@ -163,6 +164,7 @@ class TraceMeta:
     repairs: dict[str, int] = field(default_factory=dict)
     damage: str = ""
     shapes: dict[str, int] = field(default_factory=dict)
+    unprofiled_step_ns: int | None = None
 
 
 @dataclass(frozen=True)

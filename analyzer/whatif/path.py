@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from analyzer.ranks.pool import StepId
 from analyzer.trace.schema import NO_ID
 from analyzer.whatif.graph import Actor, Graph
 from analyzer.whatif.measure import Stopwatch
+from analyzer.whatif.placed import Placed, Stretch, placed
 from analyzer.whatif.replay import Run, recorded
 from analyzer.whatif.tasks import HostRun, LaneRun, Meeting
 
@@ -37,20 +38,6 @@ _WORK_CLASS: dict[int, str] = {
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """A piece of the path: [start, end) on a rank, its class, and the work it belongs to: the slot,
-    or that which a host launches next (NO_ID for neither).
-    """
-
-    rank: int
-    start: float
-    end: float
-    time_class: str
-    slot: int
-    actor: Actor
-
-
-@dataclass(frozen=True)
 class Place:
     """Time of the path by kernel and the op that launched it."""
 
@@ -63,7 +50,9 @@ class Place:
 
 @dataclass(frozen=True)
 class Path:
-    """The path of one step, by class, rank and place; `slack` is what a class has off the path."""
+    """The path of one step, by class, rank and place; `slack` is what a class has off the path,
+    `pieces` where it runs in the recording.
+    """
 
     step: StepId
     ns: float
@@ -71,6 +60,7 @@ class Path:
     slack: Mapping[str, float]
     by_rank: Mapping[int, float]
     places: list[Place]
+    pieces: list[Placed] = field(default_factory=list)
 
 
 def critical_path(
@@ -103,6 +93,7 @@ def critical_path(
         slack={n: max(0.0, ns - by_class[n]) for n, ns in step_ns.items() if ns or by_class[n]},
         by_rank=by_rank,
         places=_places(graph, pieces),
+        pieces=placed(graph, run, pieces[::-1]),
     )
 
 
@@ -155,8 +146,10 @@ class _Walk:
             pieces, slot, point, at = step
             for start, end, actor, name, of in pieces:
                 start, end = max(start, begin), min(end, before)
+                # From its launch call on work is still on its way from the host.
+                late = on_host or (name == c.LAUNCH and point is not None)
                 if end > start:
-                    hosted.append(Stretch(actor.rank, start, end, name, of, actor))
+                    hosted.append(Stretch(actor.rank, start, end, name, of, actor, late))
             if on_host and point is not None:
                 continue
             # As in idle.py: what the host did after a call had drained the queue is that call's.

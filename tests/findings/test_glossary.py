@@ -12,10 +12,13 @@ from analyzer.config import DEFAULT_THRESHOLDS, Thresholds
 from analyzer.errors import UsageError
 from analyzer.findings.detectors import CATALOGUE
 from analyzer.findings.glossary import WIDTH, entries, entry, explain
+from analyzer.ranks.dimensions import DATA, EXPERT, PIPELINE, SHARDED, TENSOR, UNKNOWN
+from analyzer.ranks.efficiencies import DEVICE, POP
 from analyzer.ranks.stragglers import CLOCK_FREE, CLOCKED
 from analyzer.report.caveats import RULES
 from analyzer.report.outcome import MIXED, NOT_COMPARABLE
 from analyzer.scaling.difference import Outcome
+from analyzer.timeline import serving
 
 EDITS = (
     *("no-data-loading", "no-launch-overhead", "no-communication", "no-straggler"),
@@ -33,6 +36,9 @@ EDITS = (
         ("method", (CLOCKED, CLOCK_FREE)),
         ("measure", ("occupancy", "replay-error", "gain", "critical-path")),
         ("outcome", (*get_args(Outcome), MIXED, NOT_COMPARABLE)),
+        ("efficiency", (*POP, *DEVICE)),
+        ("dimension", (DATA, SHARDED, TENSOR, PIPELINE, EXPERT, UNKNOWN)),
+        ("phase", (serving.PREFILL, serving.DECODE, serving.MIXED)),
     ],
 )
 def test_every_id_of_a_kind_is_explained_and_no_other(kind: str, ids: tuple[str, ...]) -> None:
@@ -79,7 +85,8 @@ def test_a_cause_says_which_class_it_is_booked_under() -> None:
 def test_without_an_id_all_ids_are_listed_by_kind() -> None:
     lines = explain(None).splitlines()
     assert [line[:-1] for line in lines if line.endswith(":")] == [
-        *("class", "group", "finding", "cause", "edit", "method", "measure", "caveat", "outcome"),
+        *("class", "group", "finding", "cause", "edit", "method", "measure"),
+        *("efficiency", "dimension", "phase", "caveat", "outcome"),
     ]
     assert len([line for line in lines if line.startswith("  ")]) == len(entries())
 

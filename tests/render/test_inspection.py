@@ -10,6 +10,7 @@ from runs import CREATED, healthy, loaded
 
 from analyzer import api
 from analyzer.config import Settings
+from analyzer.findings.glossary import entry
 from analyzer.render import inspection
 from analyzer.report.build import Request
 
@@ -17,7 +18,8 @@ from analyzer.report.build import Request
 def shown(folder: Path, files: dict[str, TraceBuilder | str]) -> list[str]:
     job = loaded(folder, files)
     report = api.report(job, Request("mine", CREATED), Settings())
-    return inspection.render(report).splitlines()
+    actions = {c.id: entry(c.id).action for c in report.quality}
+    return inspection.render(report, actions).splitlines()
 
 
 def row(lines: list[str], start: str) -> list[str]:
@@ -53,6 +55,18 @@ def test_ranks_and_steps_are_told(tmp_path: Path) -> None:
     assert "device    not recorded" in lines
     assert row(lines, "steps")[:7] == ["steps", "used", "2,", "3,", "4,", "5,", "6;"]
     assert "          left out 1: first recorded step: it starts with work that was not" in lines
+
+
+def test_what_a_capture_lacks_is_told_with_how_to_record_it(tmp_path: Path) -> None:
+    lines = shown(tmp_path, {"rank0.json": healthy(0)})
+    at = lines.index("To be able to say more:")
+    assert lines[at - 1] == ""
+    assert lines[at + 1 :] == ["  - Record every rank, and give the folder with all files."]
+
+
+def test_a_sound_capture_lacks_nothing(tmp_path: Path) -> None:
+    lines = shown(tmp_path, {f"rank{r}.json": healthy(r) for r in (0, 1)})
+    assert lines[-1] == "Nothing is lacking that this tool could use."
 
 
 def test_a_caveat_is_told_with_what_it_forbids(tmp_path: Path) -> None:

@@ -209,6 +209,7 @@ DEFECTS: dict[str, Files] = {
     "lost-records": {"rank0.json": thin(trace(0, 1))},
     "cpu-times-inflated": changed(lambda b: b.top("with_stack", 1)),
     "profiler-overhead": {"rank0.json": flushing(trace(0, 1))},
+    "profiler-slowdown": changed(lambda b: b.top("ceiling", {"unprofiled_step_ns": 900_000})),
     "unlinked-work": changed(
         lambda b: [b.kernel(GEMM, k * STEP + 100, k * STEP + 300) for k in range(7)]
     ),
@@ -250,6 +251,24 @@ def test_every_rule_has_a_trace_that_breaks_it() -> None:
 @pytest.mark.parametrize("id", DEFECTS)
 def test_every_caveat_can_be_explained(id: str) -> None:
     assert entry(id).kind == "caveat"
+
+
+@pytest.mark.parametrize(
+    ("unprofiled_us", "severity", "text"),
+    [
+        (800, "warning", "The profiler slowed the run by 25.0 %: 1 ms a step under it, 0.8 ms"),
+        (980, "info", "The profiler slowed the run by 2.0 %: 1 ms a step under it, 0.98 ms"),
+        (1250, "info", "The profiler did not slow the run: 1 ms a step under it, 1.25 ms"),
+    ],
+)
+def test_a_step_timed_before_the_recording_says_what_the_profiler_cost(
+    unprofiled_us: int, severity: str, text: str, tmp_path: Path
+) -> None:
+    said = {"unprofiled_step_ns": unprofiled_us * 1000}
+    files = {f"rank{r}.json": healthy(r).top("ceiling", said) for r in (0, 1)}
+    (caveat,) = told(tmp_path, files)
+    assert (caveat.id, caveat.severity) == ("profiler-slowdown", severity)
+    assert caveat.text == f"{text} before it began."
 
 
 def test_the_worst_comes_first(tmp_path: Path) -> None:

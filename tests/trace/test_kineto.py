@@ -103,6 +103,21 @@ def test_distributed_info_of_another_form_says_nothing(head: str, tmp_path: Path
     assert one(tmp_path, kernel("1"), head).meta.rank is None
 
 
+@pytest.mark.parametrize(
+    ("said", "length"),
+    [
+        ('{"unprofiled_step_ns": 3187882, "unprofiled_steps": 4}', 3_187_882),
+        ('{"unprofiled_step_ns": 0}', None),
+        ('{"unprofiled_step_ns": "soon"}', None),
+        ('"of glass"', None),
+    ],
+)
+def test_the_step_timed_before_the_recording_is_read(
+    said: str, length: int | None, tmp_path: Path
+) -> None:
+    assert one(tmp_path, kernel("1"), f'"ceiling": {said}, ').meta.unprofiled_step_ns == length
+
+
 def test_a_header_with_nan_and_control_characters_is_read(tmp_path: Path) -> None:
     head = '"speed": NaN, "note": "a\x01b", "distributedInfo": {"rank": 2}, '
     assert one(tmp_path, kernel("1"), head).meta.rank == 2

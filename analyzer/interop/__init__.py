@@ -1,0 +1,1 @@
+"""The document and the measurements -> other people's tools, and their tools -> traces for ours."""
