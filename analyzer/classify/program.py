@@ -164,7 +164,6 @@ def _host(
     idle = found.host.allocator | found.host.profiler
     other = idle.inside(before, called)
     rest = (found.host.busy - idle).inside(before, called)
-    thread = np.append(table.thread, NO_ID)[row]
     awaited, stream = _awaited(trace, launches, row, kind, rows)
     host = Host(
         time=time,
@@ -173,7 +172,7 @@ def _host(
         other=other,
         unknown=called - before - rest - other,
         wait=np.maximum(time - called, 0),
-        thread=thread,
+        thread=np.append(table.thread, NO_ID)[row],
         awaited=awaited,
         stream=stream,
     )

@@ -115,15 +115,21 @@ class _Builder:
             tasks=[],
             kinds=self.kinds,
         )  # fmt: skip
+        self._put_in_order(made)
+        return made
+
+    def _put_in_order(self, made: Graph) -> None:
+        """Fills in the tasks; without the queue's room where that contradicts the order."""
         hosts, lanes = [a.host for a in made.actors], [a.work for a in made.actors]
-        links = Links(launch, self.previous, self.waits, self.awaited, made.room, self.meetings)
+        links = Links(
+            made.launch, self.previous, self.waits, self.awaited, made.room, self.meetings
+        )
         try:
             made.tasks.extend(ordered(hosts, lanes, links))
         except NotReplayableError:
             # Threads that launch onto one stream by turns: their order is no queue's.
             made.room[:] = NO_ID
             made.tasks.extend(ordered(hosts, lanes, links))
-        return made
 
     def _by_slot(self, rank: Rank, rows: Int64) -> Int64:
         found = np.empty(len(rows), rows.dtype)

@@ -89,7 +89,7 @@ def critical_path(
     return Path(
         step=step,
         ns=sum(piece.end - piece.start for piece in pieces),
-        by_class=by_class,
+        by_class=dict(by_class),
         slack={n: max(0.0, ns - by_class[n]) for n, ns in step_ns.items() if ns or by_class[n]},
         by_rank=by_rank,
         places=_places(graph, pieces),

@@ -44,7 +44,7 @@ def test_columns_come_back_as_they_were_packed(values: list[int]) -> None:
     column = np.array(values, np.int64)
     tables = [table(**{f.name: column for f in fields(table)}) for table in (Work, Host)]
     work, host = (packed(table) for table in tables)
-    for back in Program(names=[], ops=[], linked=1.0, work=work, host=host).columns():
+    for back in Program(names=[], ops=[], linked=1.0, queue=1024, work=work, host=host).columns():
         assert all(getattr(back, f.name).tolist() == values for f in fields(back))
 
 

@@ -90,9 +90,9 @@ def test_a_small_share_is_told_where_its_fix_gains_more_and_says_why(id: str) ->
     edit, small = BELOW_BUT_WAITED_FOR[id]
     finding = found(small, study=studied({edit: 0.3}))[id]
     assert (
-        "Without it the step is 30.0 % shorter in the replay, as others wait for it, too."
-        in finding.because
-    )
+        "Without it the step is 30.0 % shorter in the replay, since what waits for it comes "
+        "earlier, too."
+    ) in finding.because
     assert finding.ns == small.mean_ns[finding.time_class]
 
 

@@ -130,7 +130,10 @@ def test_without_a_replay_only_the_share_makes_a_bottleneck() -> None:
 @pytest.mark.parametrize(("worth", "said"), [(0.051, True), (0.049, False), (0.0, False)])
 def test_a_gain_is_told_where_it_is_well_above_the_share(worth: float, said: bool) -> None:
     judged = View(job(), DEFAULT_THRESHOLDS, studied({"launching": 0.1 + worth}))
-    text = "Without it the step is 15.1 % shorter in the replay, as others wait for it, too."
+    text = (
+        "Without it the step is 15.1 % shorter in the replay, since what waits for it comes "
+        "earlier, too."
+    )
     assert judged.beyond(1e7, "launching") == (text if said else "")
 
 

@@ -137,7 +137,7 @@ def test_a_share_of_a_tenth_can_be_worth_most_of_the_step() -> None:
     launching = next(row for row in rows if row.finding.id == "kernel-launch")
     assert launching.gain is not None
     assert launching.finding.share < DEFAULT_THRESHOLDS.launch_share < launching.gain.sure
-    assert "as others wait for it, too" in launching.finding.because
+    assert "since what waits for it comes earlier, too" in launching.finding.because
 
 
 def test_one_slow_host_is_what_eight_data_parallel_ranks_wait_for() -> None:

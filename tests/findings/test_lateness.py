@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jobs import job, late
+from studies import studied
 
 from analyzer.config import DEFAULT_THRESHOLDS
 from analyzer.findings.finding import Finding, Outcome, Passed, View
@@ -134,6 +135,12 @@ def test_because_says_what_a_rank_costs_how_often_when_and_of_what() -> None:
         "With rank 0 like the others, 18.0 ms of waiting and 6.0 ms of what delays it would go, in "
         "the mean over the ranks."
     )
+
+
+def test_with_a_replay_because_says_what_that_gains() -> None:
+    replayed = View(four(FIRST), DEFAULT_THRESHOLDS, studied({"no-straggler": 0.15}))
+    because = told(late_rank(replayed)).because
+    assert because.endswith("With rank 0 like the others the step is 15.0 % shorter in the replay.")
 
 
 def test_the_steps_in_which_a_rank_is_late_are_named() -> None:

@@ -117,6 +117,14 @@ def test_the_smallest_share_comes_first_where_its_fix_gains_most() -> None:
     assert ids(slow, study) == ["kernel-launch", "host-sync", "exposed-communication"]
 
 
+@pytest.mark.parametrize(("gained", "first"), [(0.119, "kernel-launch"), (0.121, "host-sync")])
+def test_gains_that_differ_by_no_more_than_noise_go_by_share(gained: float, first: str) -> None:
+    study = studied({"no-host-sync": gained, "launching": 0.1})
+    small = finding("host-sync", 5.0, ms=5.0, whatif="no-host-sync")
+    large = finding("kernel-launch", 30.0, ms=30.0)
+    assert order(small, large, study=study)[0] == first
+
+
 def test_bounds_come_after_gains_and_before_gains_within_noise() -> None:
     study = studied({"launching": 0.05, "transfer": 0.01})
     found = [
@@ -203,8 +211,8 @@ def test_there_is_no_ceiling_where_it_cannot_be_told_what_goes() -> None:
 
 def test_the_verdict_orders_the_first_finding_with_its_time_and_bound() -> None:
     assert said(job(comm_unsplit=14.0)) == (
-        "Hide communication first: 14.0 ms of every 100.0 ms step, at most 1.16x "
-        "(share, not gain).",
+        "Hide communication first: 14.0 ms of every 100.0 ms step, 1.16x by its "
+        "share (not replayed).",
         "exposed-communication",
         "high",
     )
@@ -274,9 +282,9 @@ def test_the_verdict_adds_why_after_the_sentence_that_is_the_same_for_all() -> N
         found=[late(1, 30.0, compute=20.0)],
     )
     assert said(pair).text == (
-        "Fix rank 1 first: 15.0 ms of every 100.0 ms step, at most 1.33x (share, not gain). Ranks "
-        "wait that long for this one, because computing takes longer there (20.0 ms more than on "
-        "the other)."
+        "Fix rank 1 first: 15.0 ms of every 100.0 ms step, 1.33x by its share (not replayed). "
+        "Ranks wait that long for this one, because computing takes longer there (20.0 ms more "
+        "than on the other)."
     )
 
 

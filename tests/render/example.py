@@ -300,7 +300,7 @@ def example(ranks: int = 8, steps: int = 5) -> Report:
         created="2026-03-14T09:26:53Z",
         verdict=Verdict(
             text="Hide gradient communication first: 14.0 ms of every 100.0 ms step, "
-            "worth up to 1.16x.",
+            "1.16x by its share (not replayed).",
             finding="exposed-communication",
             confidence="high",
         ),

@@ -157,6 +157,7 @@ def with_gain(item: Finding, done: Edit) -> Finding:
         gain=gain(done),
         whatif=done.id,
         ceiling_after=left,
+        after=done.after,
     )
 
 

@@ -85,7 +85,7 @@ def test_a_share_among_gains_says_so_in_its_cell() -> None:
     report = replayed()
     share = replace(report.findings[4], gain=example().findings[0].gain, share=0.14)
     text = console.render(replace(report, findings=[report.findings[0], share]), color=False)
-    assert "at most 1.16x" in text
+    assert "1.16x by share" in text
 
 
 def test_at_most_three_late_ranks_are_told() -> None:

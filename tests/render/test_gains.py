@@ -11,24 +11,26 @@ from analyzer.report.document import After, Gain, Report
 
 
 def noise_at(report: Report, *places: int) -> Report:
-    """The report in which exactly the replays of the findings at `places` are noise."""
-    noisy = {report.findings[place].whatif for place in places}
-    edits = [replace(edit, noise=edit.id in noisy) for edit in report.whatif.edits]
-    return replace(report, whatif=replace(report.whatif, edits=edits))
+    """The report in which the replayed gains of exactly the findings at `places` are noise."""
+    found = [
+        replace(item, gain=replace(item.gain, noise=place in places))
+        for place, item in enumerate(report.findings)
+    ]
+    return replace(report, findings=found)
 
 
 def test_noise_of_a_replayed_finding_is_that_of_its_replay_not_of_its_share() -> None:
     report = noise_at(replayed(), 0)
     assert report.findings[0].share == 0.14
-    assert gains.noisy(report, report.findings[0])
-    assert not gains.noisy(report, replace(report.findings[1], share=0.001))
+    assert gains.noisy(report.findings[0])
+    assert not gains.noisy(replace(report.findings[1], share=0.001))
 
 
 def test_noise_of_a_share_is_below_two_percent_of_the_step() -> None:
     report = example()
     first = report.findings[0]
-    assert gains.noisy(report, replace(first, share=0.0199))
-    assert not gains.noisy(report, replace(first, share=0.02))
+    assert gains.noisy(replace(first, share=0.0199))
+    assert not gains.noisy(replace(first, share=0.02))
 
 
 @pytest.mark.parametrize(
@@ -36,19 +38,19 @@ def test_noise_of_a_share_is_below_two_percent_of_the_step() -> None:
 )
 def test_noise_begins_after_the_last_gain(places: tuple[int, ...], begins: int) -> None:
     report = noise_at(replayed(), *places)
-    assert gains.first_noise(report, report.findings) == begins
+    assert gains.first_noise(report.findings) == begins
 
 
 def test_a_list_without_noise_has_no_border() -> None:
     report = noise_at(replayed())
-    assert gains.first_noise(report, report.findings[:5]) == 5
+    assert gains.first_noise(report.findings[:5]) == 5
 
 
 @pytest.mark.parametrize(
     "basis, speedup, words",
     [
         ("replay", 1.25, "1.25x"),
-        ("share", 1.25, "at most 1.25x"),
+        ("share", 1.25, "1.25x by share"),
         ("share", None, "not measurable"),
         ("replay", None, "not measurable"),
     ],
@@ -58,9 +60,9 @@ def test_among_gains_a_share_is_told_apart(basis: str, speedup: float | None, wo
     assert gains.worth(replayed(), gain) == words
 
 
-def test_among_shares_the_column_says_at_most_once() -> None:
+def test_among_shares_the_column_alone_says_so() -> None:
     report = example()
-    assert gains.column(report) == "at most"
+    assert gains.column(report) == "by share"
     assert gains.worth(report, report.findings[0].gain) == "1.16x"
 
 

@@ -82,9 +82,9 @@ def test_the_numbers_after_the_first_fix_are_those_of_its_replay() -> None:
     for row in (
         "|  | now | replayed, the first fixed |",
         "| step | 100.0 ms | 86.9 ms |",
-        "| does not scale, f (of today's step) | 0.320 | 0.217 |",
-        "| ceiling, times today | 3.12x | 4.60x |",
-        "| ceiling, times one GPU | 18.0x | 29.8x |",
+        "| does not scale, f (of the step) | 0.320 | 0.217 |",
+        "| ceiling 1/f (times faster than the step) | 3.12x | 4.60x |",
+        "| ceiling 1/s (times faster than one GPU) | 18.0x | 29.8x |",
     ):
         assert row in text.splitlines()
 

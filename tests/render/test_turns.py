@@ -135,7 +135,7 @@ def test_noise_is_marked_in_the_table_of_edits() -> None:
 def test_shares_have_no_columns_of_ceilings_after_the_fix() -> None:
     table = turns.every(poor())
     assert table is not None
-    assert [head.name for head in table.heads] == ["what if", "ms/step", "at most"]
+    assert [head.name for head in table.heads] == ["what if", "ms/step", "by share"]
     assert table.note.endswith("Not measurable after the fix: f, s, ceiling 1/f, ceiling 1/s.")
 
 

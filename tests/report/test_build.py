@@ -162,7 +162,7 @@ def test_without_a_replay_a_finding_is_worth_a_bound_without_interval(by_shares:
     assert gain.speedup == pytest.approx(1 / 0.9)
     assert (gain.lo, gain.hi, gain.basis, gain.noise) == (None, None, "share", False)
     assert gain.curve == []
-    assert gain.reason == "an upper bound from a share has no interval"
+    assert gain.reason == "a share has no interval"
 
 
 def test_removing_all_that_does_not_scale_leaves_no_ceiling(by_shares: Report) -> None:
@@ -172,7 +172,8 @@ def test_removing_all_that_does_not_scale_leaves_no_ceiling(by_shares: Report) -
 
 def test_without_a_replay_the_verdict_promises_a_bound_only(by_shares: Report) -> None:
     assert by_shares.verdict.text == (
-        "Hide communication first: 0.10 ms of every 1.00 ms step, at most 1.11x (share, not gain)."
+        "Hide communication first: 0.10 ms of every 1.00 ms step, 1.11x by its share (not "
+        "replayed)."
     )
 
 

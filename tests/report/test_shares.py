@@ -34,6 +34,13 @@ def test_a_bound_has_neither_an_interval_nor_what_is_left_after(job: Job) -> Non
     assert (bound.lo, bound.hi, bound.after, bound.noise) == (None, None, None, False)
 
 
+def test_a_share_below_two_percent_is_noise(job: Job) -> None:
+    noise = {e.id for e in edits(job) if e.noise}
+    assert noise == {
+        "no-data-loading", "no-launch-overhead", "no-straggler", "no-host-sync", "no-optimizer"
+    }  # fmt: skip
+
+
 def test_an_edit_removes_its_time_and_no_other(job: Job) -> None:
     free = edit(job, "no-communication")
     assert free.step_ms == pytest.approx(0.9)

@@ -207,6 +207,15 @@ def test_what_the_replay_supposes_is_told(job: Job) -> None:
     assert any("was recorded" in text for text in recorded.assumptions)
 
 
+@pytest.mark.parametrize(("linked", "said"), [(0.98, True), (0.99, False)])
+def test_work_without_a_launch_record_is_told_where_it_is_more_than_a_percent(
+    job: Job, linked: float, said: bool
+) -> None:
+    found = written(job, Study(0.0, 0.0, "", linked=linked, gains=NOTHING_GAINED))
+    text = "2.0 % of the work lacks the record of its launch"
+    assert any(one.startswith(text) for one in found.assumptions) is said
+
+
 def test_ranks_that_are_not_replayed_are_counted(job: Job) -> None:
     some = written(job, Study(0.0, 0.0, "", ranks=[0], gains=NOTHING_GAINED))
     assert any(text.startswith("1 of 2 ranks are replayed") for text in some.assumptions)

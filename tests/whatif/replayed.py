@@ -81,7 +81,7 @@ class Hand:
         """The replayed step by class, us; what is zero is left out."""
         inputs = self.edited(*edits)
         run = self.run(inputs)
-        found = account(self.graph, run, inputs, self.watch, DEFAULT_THRESHOLDS)
+        found = account(self.graph, run, inputs, self.watch, DEFAULT_THRESHOLDS, self.watch.settled)
         return {name: round(ns / 1000, 3) for name, ns in found.items() if ns}
 
 
@@ -94,7 +94,7 @@ def hand(job: Job) -> Hand:
     """A job with its graph."""
     made = graph(job.members, job.together)
     watch = Stopwatch(made, job.members, job.steps)
-    return Hand(job, made, scene(made, job.together.late), watch)
+    return Hand(job, made, scene(made, job.together), watch)
 
 
 # One row of each table: (start, end, stream, point that launched it) and (kind, time, waited).

@@ -209,3 +209,69 @@ def test_without_joined_collectives_nothing_is_said_of_waiting_and_transfer(
 
 def test_a_job_that_loads_and_joins_gets_all_answers(tmp_path: Path) -> None:
     assert refusals(pooled(tmp_path, loading(100, 400))) == {}
+
+
+def test_the_loader_before_the_only_step_goes(tmp_path: Path) -> None:
+    """30 ms of loading before 40 ms of kernels: 30/70 of the step."""
+    built = trace().step(1, 0, 70_000).loader(0, 30_000, iterator=SINGLE)
+    for i in range(4):
+        at, latency = 30_000 + 10_000 * i, 0 if i else 5
+        built.kernel(GEMM, at + latency, at + 10_000, launch=(30_000 + i, 30_001 + i))
+    found = by_hand(tmp_path, built)
+    assert (found.step(), found.step("no-data-loading")) == (70_000, 40_000)
+
+
+def test_host_time_before_the_first_launch_of_the_only_step_goes(tmp_path: Path) -> None:
+    """300 of the host and 5 until the launch reaches the device."""
+    built = trace().step(1, 0, 700).op("aten::busy", 0, 300)
+    for i in range(4):
+        at, latency = 300 + 100 * i, 0 if i else 5
+        built.kernel(GEMM, at + latency, at + 100, launch=(300 + i, 301 + i))
+    found = by_hand(tmp_path, built)
+    assert (found.step(), found.step("no-launch-overhead")) == (700, 395)
+
+
+def unlike(*pieces: int) -> list[TraceBuilder]:
+    """The first rank computes 200, the second 400, in so many kernels; both all-reduce for 100."""
+    built = [trace(r, 2) for r in range(2)]
+    for k in range(STEPS):
+        at, called = 500 * k, 100 * k
+        for rank, count, us in zip(built, pieces, (200, 400), strict=True):
+            rank.step(k + 1, called, called + 99)
+            edges = [at + us * i // count for i in range(count + 1)]
+            for i in range(count):
+                rank.kernel(GEMM, edges[i], edges[i + 1], launch=(called + i, called + i + 1))
+            rank.collective("allreduce", at + us, at + 500, launch=(called + 50, called + 51))
+    return built
+
+
+@pytest.mark.parametrize("pieces, then", [((20, 20), 300), ((20, 21), 300), ((20, 22), 500)])
+def test_only_ranks_that_launch_about_as_much_are_peers(
+    pieces: tuple[int, int], then: int, tmp_path: Path
+) -> None:
+    """Stages of a pipeline launch less or more, and none of them is a model for the others."""
+    found = by_hand(tmp_path, *unlike(*pieces))
+    assert found.step() == 500
+    assert found.step("no-straggler") == pytest.approx(then, abs=0.001)
+
+
+@pytest.mark.parametrize("twice, levelled", [(False, True), (True, False)])
+def test_loading_is_levelled_only_where_all_ranks_ask_as_often(
+    twice: bool, levelled: bool, tmp_path: Path
+) -> None:
+    built = [trace(r, 2) for r in range(2)]
+    for k in range(STEPS):
+        t = 800 * k
+        for rank, us in zip(built, (100, 401), strict=True):
+            at = t + us + 1
+            rank.step(k + 1, t, t + 799)
+            if us == 401 and twice:
+                rank.loader(t, t + 200, iterator=SINGLE).loader(t + 201, at - 1, iterator=SINGLE)
+            else:
+                rank.loader(t, at - 1, iterator=SINGLE)
+            rank.kernel(GEMM, at, at + 200, launch=(at, at + 1))
+            rank.collective("allreduce", at + 200, t + 702, launch=(at + 2, at + 3))
+            rank.sync(at + 4, t + 707)
+    found = by_hand(tmp_path, *built)
+    changed = found.edited("no-straggler").wait != found.today.wait
+    assert bool(changed.any()) is levelled

@@ -155,6 +155,24 @@ def test_two_causes_side_by_side_gain_more_than_their_sum(tmp_path: Path) -> Non
     assert found.together.beyond == pytest.approx(400 / 500)
 
 
+def test_the_slack_of_the_path_is_of_its_own_step(tmp_path: Path) -> None:
+    """Rank 1 is 200 late in the middle step only: 100 of waiting there, the mean over two ranks."""
+    built = [trace(r, 2) for r in range(2)]
+    at = 100
+    for k in range(STEPS):
+        called, longest = 10 * k, 500 if k == 3 else 300
+        for rank, us in zip(built, (300, longest), strict=True):
+            rank.step(k + 1, called, called + 9)
+            rank.kernel(GEMM, at, at + us, launch=(called, called + 1))
+            rank.collective(
+                "allreduce", at + us, at + longest + 100, launch=(called + 2, called + 3)
+            )
+        at += longest + 100
+    found = studied(tmp_path, *built).path
+    assert found is not None
+    assert (found.step.number, found.slack["comm_wait"]) == (4, 100_000)
+
+
 def test_a_replay_that_is_far_off_is_not_used(tmp_path: Path) -> None:
     found = studied(tmp_path, held(300))
     assert found.reason == (

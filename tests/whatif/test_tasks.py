@@ -31,6 +31,7 @@ def tasks(
     points: int = 1,
     waits: Mapping[int, Sequence[int]] | None = None,
     awaited: Mapping[int, list[int]] | None = None,
+    room: Mapping[int, int] | None = None,
     meetings: Sequence[tuple[list[int], bool]] = (),
 ) -> list[Task]:
     """The tasks of one rank; `lanes` is the number of slots of each, `launch` each slot's point."""
@@ -40,6 +41,7 @@ def tasks(
         previous=np.array([NO_ID if s in firsts else s - 1 for s in range(len(launch))], np.int64),
         waits={s: [Wait(b, 0, False) for b in held] for s, held in (waits or {}).items()},
         awaited=dict(awaited or {}),
+        room=np.array([(room or {}).get(p, NO_ID) for p in range(points)], np.int64),
         meetings=list(meetings),
     )
     return ordered([slice(0, points)], [slice(0, len(launch))], links)
@@ -61,6 +63,17 @@ def test_a_blocking_call_begins_a_run_of_the_host() -> None:
         HostRun(1, 2, (0,), False),
         LaneRun(1, 2, 0, ()),
     ]
+
+
+def test_a_host_is_cut_where_work_of_the_same_run_must_make_room() -> None:
+    found = tasks([0, 1, 2, 3], lanes=[4], points=4, room={2: 1, 3: 0})
+    hosts = [task for task in found if isinstance(task, HostRun)]
+    assert hosts == [HostRun(0, 2, (), True), HostRun(2, 4, (), False)]
+
+
+def test_room_that_is_made_only_by_what_comes_later_is_refused() -> None:
+    with pytest.raises(NotReplayableError, match=CIRCULAR):
+        tasks([0, 1], lanes=[2], points=2, room={1: 1})
 
 
 def test_a_collective_is_one_task_of_all_its_ranks() -> None:
@@ -92,6 +105,7 @@ class Possible(NamedTuple):
     points: int
     waits: dict[int, list[int]]
     awaited: dict[int, list[int]]
+    room: dict[int, int]
 
 
 @st.composite
@@ -101,10 +115,13 @@ def possible(draw: st.DrawFn) -> Possible:
     number = dict(zip("abc", np.cumsum([0, *lanes]).tolist(), strict=False))
     launch, points, before = [0] * sum(lanes), 1, list[int]()
     waits, awaited = dict[int, list[int]](), dict[int, list[int]]()
+    room = dict[int, int]()
     for kind in kinds:
         some = draw(st.lists(st.sampled_from(before), max_size=2)) if before else []
         if kind == "point":
-            if some:
+            if len(some) == 1 and draw(st.booleans()):
+                room[points] = some[0]
+            elif some:
                 awaited[points] = some
             points += 1
             continue
@@ -114,7 +131,7 @@ def possible(draw: st.DrawFn) -> Possible:
         if some:
             waits[slot] = some
         before.append(slot)
-    return Possible(launch, lanes, points, waits, awaited)
+    return Possible(launch, lanes, points, waits, awaited, room)
 
 
 @given(possible())
@@ -125,6 +142,8 @@ def test_every_task_comes_after_what_it_needs(links: Possible) -> None:
         if isinstance(task, HostRun):
             assert task.opens or task.first - 1 in done_points
             assert set(task.awaited) <= done_slots
+            needed = {links.room[p] for p in range(task.first, task.last) if p in links.room}
+            assert needed <= done_slots
             done_points.update(range(task.first, task.last))
         else:
             assert {task.previous, *(w.before for w in task.waits)} - {NO_ID} <= done_slots
