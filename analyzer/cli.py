@@ -19,9 +19,10 @@ from analyzer.digest import packed
 from analyzer.errors import AnalyzerError, UsageError
 from analyzer.findings import glossary
 from analyzer.judging import Judging
+from analyzer.laws_command import laws
 from analyzer.loading import load, say_skipped
 from analyzer.options import Target, Terminal
-from analyzer.render import curve, files, inspection
+from analyzer.render import files, inspection
 from analyzer.render import format as printed
 from analyzer.render.painting import Mark, of_comparison, of_report, of_scaling
 from analyzer.report import comparison, document
@@ -30,7 +31,6 @@ from analyzer.report import schema as schemas
 from analyzer.report.build import Request
 from analyzer.report.comparison import is_comparison
 from analyzer.report.gates import Condition
-from analyzer.scaling import laws as law
 from analyzer.scaling.serial import Mode
 from analyzer.scaling_command import scaling
 from analyzer.trace.discover import find
@@ -176,19 +176,9 @@ def analyze(
     target = Target.of(output, formats, force, open_page, mark=Mark(comment_id, report_url))
     beside = None if baseline is None else target.beside("compare", force=force)
     loaded = load(terminal, paths, rank_of, settings, jobs, strict=strict)
-    request = Request(
-        label=label,
-        created=options.now(),
-        mode=mode,
-        shared_loader=shared_loader,
-        duration_s=duration,
-        n=n,
-        gpus=tuple(gpus or ()),
-        price=price,
-        target_s=target_s,
-        gpus_per_node=gpus_per_node,
-    )
-    options.require_length(request, gpus, price, target_s)
+    wish = (tuple(gpus or ()), price, target_s)
+    request = Request(label, options.now(), mode, shared_loader, duration, n, *wish, gpus_per_node)
+    options.require_length(request, *wish)
     report = api.report(loaded, request, settings)
     painting = of_report(report)
     target.paint(painting, terminal)
@@ -201,6 +191,7 @@ def analyze(
 
 cli.add_command(compare)
 cli.add_command(scaling)
+cli.add_command(laws)
 
 
 @cli.command()
@@ -308,66 +299,6 @@ def render(
 
 
 @cli.command()
-@click.option("--serial", type=click.FloatRange(0, 1), help="Serial fraction, 1-P.")
-@click.option(
-    "--measured",
-    metavar="N=SPEEDUP",
-    callback=options.parsed(options.measured),
-    help="Take it from a measured speedup: 8=6.",
-)
-@click.option(
-    "--gpus",
-    metavar="N,N,...",
-    default="1,2,4,8,16,32,64",
-    show_default=True,
-    callback=options.parsed(options.gpu_counts),
-    help="How many GPUs.",
-)
-@click.option(
-    "--growth",
-    type=click.FloatRange(0, 4),
-    metavar="X",
-    help="Memory-bounded (Sun and Ni): the parallel work grows with N^X.",
-)
-@click.option("--format", "format_", type=click.Choice(["text", "json", "svg"]), default="text")
-@click.pass_obj
-def laws(
-    terminal: Terminal,
-    serial: float | None,
-    measured: float | None,
-    gpus: list[int],
-    growth: float | None,
-    format_: str,
-) -> None:
-    """Amdahl's and Gustafson's laws as a calculator.
-
-    \b
-    ceiling laws --serial 0.1 --gpus 2,4,8
-    ceiling laws --measured 8=6             why do 8 cards give 6x?
-    ceiling laws --serial 0.1 --growth 1.5  work that grows with the memory
-    """
-    if (serial is None) == (measured is None):
-        raise UsageError("one of --serial and --measured is needed", "ceiling laws --serial 0.1")
-    fraction = (serial if measured is None else measured) or 0.0
-    rows = law.table(fraction, gpus, growth)
-    limit = law.amdahl_ceiling(fraction)
-    if format_ == "json":
-        plain: list[dict[str, float | None]]
-        plain = [{"n": r.n, "amdahl": r.amdahl, "gustafson": r.gustafson,
-                  "efficiency": r.efficiency} for r in rows]  # fmt: skip
-        if growth is not None:
-            plain = [row | {"sun_ni": r.sun_ni} for row, r in zip(plain, rows, strict=True)]
-        reason = "" if limit else "not bounded: nothing is serial"
-        answer = {"serial": fraction, "rows": plain, "limit": limit, "reason": reason}
-        click.echo(json.dumps(answer, indent=2))
-    elif format_ == "svg":
-        click.echo(curve.laws_curve([(r.n, r.amdahl, r.gustafson) for r in rows], limit))
-    else:
-        table = [(r.n, r.amdahl, r.gustafson, r.efficiency, r.sun_ni) for r in rows]
-        click.echo(inspection.laws_table(fraction, table, limit, growth), nl=False)
-
-
-@cli.command()
 @click.argument("id", required=False, shell_complete=options.ids)
 def explain(id: str | None) -> None:
     """What a class, finding, what-if or caveat means, its formula and threshold.
@@ -381,11 +312,10 @@ def explain(id: str | None) -> None:
 
 @cli.command()
 def schema() -> None:
-    """JSON Schema of report.json and compare.json.
+    """JSON Schema of report.json, compare.json and scaling.json.
 
     \b
     ceiling schema > report.schema.json
-    ceiling schema scaling > scaling.schema.json
     """
     click.echo(json.dumps(schemas.schema(), indent=2))
 

@@ -1,4 +1,4 @@
-"""The GitHub action and the workflows of the README: well-formed, careful, true to the options."""
+"""The GitHub action and the documented workflows: well-formed, careful, true to the options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ yaml: Any = pytest.importorskip("yaml")
 ROOT = Path(__file__).parent.parent
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
 SNIPPETS = re.findall(
-    r"```yaml\n# \.github/workflows/(\S+)\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL
+    r"```yaml\n# \.github/workflows/(\S+)\n(.*?)```",
+    (ROOT / "docs/pull-requests.md").read_text(),
+    re.DOTALL,
 )
 WORKFLOWS: dict[str, dict[Any, Any]] = {name: yaml.safe_load(text) for name, text in SNIPPETS}
 WORDS = {"type": "string", "minLength": 1}

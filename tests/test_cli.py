@@ -27,6 +27,8 @@ COMMANDS = (
     "analyze",
     "compare",
     "scaling",
+    "overlay",
+    "crosscheck",
     "inspect",
     "digest",
     "render",

@@ -167,5 +167,5 @@ def test_the_terminal_shows_measured_beside_predicted(runs: Path, ceiling: Run) 
     assert ceiling("-q", "scaling", runs).out.startswith("From 1 to 8 GPUs")
 
 
-def test_the_schema_of_a_series_is_printed(ceiling: Run) -> None:
-    assert json.loads(ceiling("schema", "scaling").out) == scaling.schema()
+def test_the_printed_schema_holds_a_series(ceiling: Run) -> None:
+    assert "ScalingReport" in json.loads(ceiling("schema").out)["$defs"]

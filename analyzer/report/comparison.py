@@ -200,7 +200,7 @@ def is_comparison(path: Path) -> bool:
     """Whether a file holds a comparison; what is no document of this program holds none."""
     try:
         return "waterfall" in msgspec.json.decode(path.read_bytes(), type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
 
 

@@ -173,7 +173,7 @@ def is_scaling(path: Path) -> bool:
         found: Any = msgspec.json.decode(path.read_bytes())
     except OSError as error:
         raise UnusableInput(f"{path.name}: cannot be read ({error.strerror or error})") from error
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return isinstance(found, dict) and found.get("kind") == "scaling"
 

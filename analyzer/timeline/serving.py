@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-PREFILL, DECODE, MIXED, IDLE = "prefill", "decode", "mixed", "idle"
+PREFILL, DECODE, MIXED, IDLE = "prefill", "decode", "prefill-decode", "idle"
 
 # SGLang: step[EXTEND bs=15 toks=15360], by the engine's forward mode.
 _SGLANG = re.compile(r"step\[(?P<mode>[A-Z_]+)(?: |\])")

@@ -157,7 +157,8 @@ def resizer(job: Job, limits: Thresholds) -> Resizer | None:
     except NotReplayableError:
         return None
     watch = Stopwatch(made, job.members, job.steps)
-    if not watch.steps:
+    if len(watch.steps) < 2:
+        # The only window begins where the recording did, whatever is resized in it.
         return None
     found = Resizer(job, scene(made, job.together), watch, limits)
     return found if found.error <= limits.replay_poor_share else None

@@ -15,7 +15,7 @@ from conftest import Run
 from damage import text_of
 from runs import write_run
 
-from analyzer.classify import program
+from analyzer.classify import replayable
 from analyzer.config import Settings
 from analyzer.digest import digest, load, packed
 from analyzer.errors import UnusableInput
@@ -174,7 +174,7 @@ COLUMNS: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
 def test_a_digest_with_an_impossible_column_is_refused(
     how: str, tmp_path: Path, saved: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(program, "LONGEST_COLUMN", 1_000_000)
+    monkeypatch.setattr(replayable, "LONGEST_COLUMN", 1_000_000)
     spoil, why = COLUMNS[how]
     made = msgspec.msgpack.decode(saved)
     spoil(made["program"]["work"])

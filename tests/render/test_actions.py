@@ -12,7 +12,7 @@ from analyzer.render import actions
 def test_a_run_has_its_verdict_and_its_worst_caveat() -> None:
     assert actions.commands(example(), []) == [
         "::notice title=ceiling verdict::Hide gradient communication first: 14.0 ms of every "
-        "100.0 ms step, worth up to 1.16x.",
+        "100.0 ms step, 1.16x by its share (not replayed).",
         "::warning title=ceiling data::Profiled with stacks on: CPU-side times are inflated.",
     ]
 

@@ -29,7 +29,7 @@ QWEN = "tracelens-qwen30b-decode-b300-mi300"
         ("step[EXTEND bs=15 toks=15360]", "prefill"),
         ("step[DECODE bs=16]", "decode"),
         ("step[TARGET_VERIFY bs=4]", "decode"),
-        ("step[MIXED bs=16 toks=512]", "mixed"),
+        ("step[MIXED bs=16 toks=512]", "prefill-decode"),
         ("step[IDLE]", "idle"),
         ("step[SPLIT_PREFILL bs=1]", "split_prefill"),
         ("execute_context_1(888_788544)_generation_0(0)", "prefill"),
@@ -37,7 +37,7 @@ QWEN = "tracelens-qwen30b-decode-b300-mi300"
             "execute_16_context_0(sq0sk0sqsq0sqsk0)_generation_16(sq16sk8193sqsq16sqsk8193)",
             "decode",
         ),
-        ("execute_8192_context_9(sq8155sk8430)_generation_37(sq37sk34489)", "mixed"),
+        ("execute_8192_context_9(sq8155sk8430)_generation_37(sq37sk34489)", "prefill-decode"),
         ("execute_context_0(0)_generation_0(0)", "idle"),
     ],
 )
@@ -166,7 +166,7 @@ def by_hand(path: Path) -> float:
 @pytest.mark.parametrize(
     ("name", "phase"),
     [
-        ("tracelens-vllm-piecewise-mi300/graph_execution.json.gz", "mixed"),
+        ("tracelens-vllm-piecewise-mi300/graph_execution.json.gz", "prefill-decode"),
         ("tracelens-sglang-prefill-mi300/sglang_Qwen3-8B_prefilldecode.json.gz", "prefill"),
         (f"{QWEN}/MI300/1782859605.7198358-TP-0-DECODE.trace.json.gz", "decode"),
         (f"{QWEN}/B300/1782799835.6885648-TP-0-DECODE.trace.json.gz", "decode"),
