@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from analyzer import fleet
+from analyzer.cache import Cache
 from analyzer.classify.classes import UNEXPLAINED
 from analyzer.config import Settings
 from analyzer.digest import RankDigest
@@ -19,17 +20,20 @@ from analyzer.ranks.member import Member
 from analyzer.ranks.pool import Job, pool
 from analyzer.report.build import Request, build, label_of
 from analyzer.report.document import InputFile, Report
+from analyzer.trace import choose
 from analyzer.trace.assign import ORDER, Assignment, FileInfo, assign_ranks, separate_runs
 from analyzer.trace.discover import Found, find
 from analyzer.trace.refusals import require_sound
+from analyzer.trace.stores import Remote, TracePath
 
 
 @dataclass(frozen=True)
 class Digested:
-    """The digests of all usable files, and every input with what became of it."""
+    """The digests of all usable files, every input with what became of it, and remarks."""
 
-    digests: dict[Path, RankDigest]
+    digests: dict[TracePath, RankDigest]
     unusable: list[InputFile]
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -48,26 +52,37 @@ def digests(
     *,
     jobs: int | None = None,
     executor: Executor | None = None,
+    max_memory: int | None = None,
+    cache: Cache | None = None,
     found: Found | None = None,
     progress: Progress = lambda path: None,
     strict: bool = False,
 ) -> Digested:
-    """Digests of the traces and saved digests under `paths`.
+    """Digests of the traces and saved digests under `paths`, from the cache where it knows them.
 
     UnusableInput, with a sentence per file, when none is usable; if `strict`, also for one that had
     to be repaired.
     """
     found = found or find(paths)
+    known = _known(found.traces, cache, progress)
     outcomes = fleet.digest_all(
-        found.traces, settings, jobs=jobs, executor=executor, progress=progress
+        [path for path in found.traces if path not in known],
+        settings,
+        jobs=jobs,
+        executor=executor,
+        max_memory=max_memory,
+        progress=progress,
+        arrived=lambda outcome: _keep(outcome, cache),
     )
-    good = {o.path: o.digest for o in outcomes if o.digest is not None}
+    made = known | {o.path: o.digest for o in outcomes if o.digest is not None}
+    good = {path: made[path] for path in found.traces if path in made}
     bad = [(o.path, o.error) for o in outcomes if o.digest is None]
     for path in found.digests:
         try:
             good[path] = load_digest(path)
         except UnusableInput as error:
             bad.append((path, error.message))
+        progress(path)
     unusable = [_skipped(s.name, s.bytes or 0, s.reason) for s in found.skipped]
     unusable += [_skipped(path.name, _size(path), reason) for path, reason in bad]
     if not good:
@@ -84,14 +99,35 @@ def digests(
     return Digested(good, unusable)
 
 
+def _known(
+    paths: Sequence[TracePath], cache: Cache | None, progress: Progress
+) -> dict[TracePath, RankDigest]:
+    known: dict[TracePath, RankDigest] = {}
+    for path in paths:
+        # What lies in a store would have to be fetched to be known again.
+        if cache is None or isinstance(path, Remote):
+            continue
+        digest = cache.get(path)
+        if digest is not None:
+            known[path] = digest
+            progress(path)
+    return known
+
+
+def _keep(outcome: fleet.Outcome, cache: Cache | None) -> None:
+    if cache is None or outcome.digest is None or isinstance(outcome.path, Remote):
+        return
+    cache.put(outcome.path, outcome.digest)
+
+
 def _skipped(name: str, size: int, reason: str) -> InputFile:
     # Errors of one file begin with its name and size, which stand beside the reason here.
     named = re.compile(re.escape(name) + r"(?: \([\d,]+ bytes\))?: ")
     return InputFile(name=name, rank=None, bytes=size, events=0, reason=named.sub("", reason, 1))
 
 
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
+def _size(path: TracePath) -> int:
+    return path.stat().st_size if isinstance(path, Path) and path.exists() else 0
 
 
 def sentence(file: InputFile) -> str:
@@ -107,15 +143,21 @@ def listed(names: Sequence[str], most: int, separator: str = ", ") -> str:
 
 
 def load(
-    digested: Digested, *, rank_of: Mapping[str, int] | None = None, settings: Settings
+    digested: Digested,
+    *,
+    ranks: Collection[int] = (),
+    rank_of: Mapping[str, int] | None = None,
+    settings: Settings,
 ) -> Loaded:
-    """Assigns ranks and cycles and pools them into a job.
+    """Assigns ranks and cycles and pools them, or those of the given `ranks`, into a job.
 
-    UsageError when the files are of different runs, UnusableInput when no step can be used.
+    UsageError when the files are of different runs or a given rank is in none of them,
+    UnusableInput when no step can be used.
     """
     infos = [_info(path, digest) for path, digest in digested.digests.items()]
     assignments = assign_ranks(infos, given=rank_of, thresholds=settings.thresholds)
     separate_runs(infos, assignments, thresholds=settings.thresholds)
+    assignments = choose.assigned(assignments, ranks)
     members, files = [], []
     for a in assignments:
         digest = digested.digests[a.path]
@@ -131,7 +173,7 @@ def load(
     return Loaded(
         job=pool(members, settings.thresholds),
         files=files + digested.unusable,
-        notes=_guessed(assignments),
+        notes=_guessed(assignments) + digested.notes,
         label=label_of(list(digested.digests)),
     )
 
@@ -157,7 +199,7 @@ def _useless(digest: RankDigest) -> str:
     return ""
 
 
-def _info(path: Path, digest: RankDigest) -> FileInfo:
+def _info(path: TracePath, digest: RankDigest) -> FileInfo:
     return FileInfo(
         path=path,
         distributed_rank=digest.meta.rank,
@@ -186,18 +228,31 @@ def analyze(
     *,
     jobs: int | None = None,
     executor: Executor | None = None,
+    max_memory: int | None = None,
+    cache: Cache | None = None,
+    ranks: Collection[int] = (),
     rank_of: Mapping[str, int] | None = None,
     progress: Progress = lambda path: None,
     strict: bool = False,
 ) -> Report:
     """The report on the traces (files, folders, patterns, digests) of one run.
 
-    An empty `request.label` is replaced by the name of the folder or file.
+    Only of some `ranks`, where they are given. An empty `request.label` is replaced by the name of
+    the folder or file.
     """
     digested = digests(
-        paths, settings, jobs=jobs, executor=executor, progress=progress, strict=strict
+        paths,
+        settings,
+        jobs=jobs,
+        executor=executor,
+        max_memory=max_memory,
+        cache=cache,
+        found=choose.named(find(paths), ranks),
+        progress=progress,
+        strict=strict,
     )
-    return report(load(digested, rank_of=rank_of, settings=settings), request, settings)
+    loaded = load(digested, ranks=ranks, rank_of=rank_of, settings=settings)
+    return report(loaded, request, settings)
 
 
 def report(loaded: Loaded, request: Request, settings: Settings) -> Report:

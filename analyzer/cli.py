@@ -17,13 +17,14 @@ from analyzer.digest import packed
 from analyzer.errors import AnalyzerError, UsageError
 from analyzer.findings import glossary
 from analyzer.options import Target, Terminal
+from analyzer.reading import Reading
+from analyzer.reading import options as reading_options
 from analyzer.render import curve, files, inspection
 from analyzer.render import format as printed
 from analyzer.report import document
 from analyzer.report.build import Request
 from analyzer.scaling import laws as law
 from analyzer.scaling.serial import Mode
-from analyzer.trace.discover import find
 
 INTERNAL_ERROR = 70
 INTERRUPTED = 130
@@ -99,7 +100,7 @@ def cli(
 )
 @options.STRICT
 @options.STEPS
-@options.JOBS
+@reading_options
 @options.CONFIG
 @click.pass_obj
 def analyze(
@@ -117,7 +118,7 @@ def analyze(
     rank_of: dict[str, int],
     strict: bool,
     step_pattern: str | None,
-    jobs: int | None,
+    reading: Reading,
     config: Path | None,
 ) -> None:
     """Report on the traces of all ranks: files, folders, patterns, digests.
@@ -128,7 +129,7 @@ def analyze(
     """
     settings = options.settings(config, step_pattern)
     target = Target.of(output, formats, force, open_page)
-    loaded = _load(terminal, paths, rank_of, settings, jobs, strict=strict)
+    loaded = _load(terminal, paths, rank_of, settings, reading, strict=strict)
     request = Request(label, options.now(), mode, shared_loader, duration, n)
     target.paint(api.report(loaded, request, settings), terminal)
 
@@ -138,17 +139,12 @@ def _load(
     paths: tuple[str, ...],
     rank_of: dict[str, int],
     settings: api.Settings,
-    jobs: int | None,
+    reading: Reading,
     *,
     strict: bool = False,
 ) -> api.Loaded:
-    found = find(paths)
-    with terminal.bar(len(found.traces)) as progress:
-        digested = api.digests(
-            paths, settings, jobs=jobs, found=found, progress=progress, strict=strict
-        )
-    _say_skipped(terminal, digested)
-    loaded = api.load(digested, rank_of=rank_of, settings=settings)
+    digested = reading.digests(terminal, paths, settings, strict=strict)
+    loaded = api.load(digested, ranks=reading.ranks, rank_of=rank_of, settings=settings)
     if terminal.verbose:
         for file in loaded.files:
             if file.rank is not None:
@@ -156,22 +152,17 @@ def _load(
     return loaded
 
 
-def _say_skipped(terminal: Terminal, digested: api.Digested) -> None:
-    for file in digested.unusable:
-        terminal.say(f"skipped {api.sentence(file)}")
-
-
 @cli.command()
 @options.PATHS
 @options.STEPS
-@options.JOBS
+@reading_options
 @options.CONFIG
 @click.pass_obj
 def inspect(
     terminal: Terminal,
     paths: tuple[str, ...],
     step_pattern: str | None,
-    jobs: int | None,
+    reading: Reading,
     config: Path | None,
 ) -> None:
     """What is in these files, and what may be concluded from them.
@@ -180,7 +171,7 @@ def inspect(
     ceiling inspect traces/
     """
     settings = options.settings(config, step_pattern)
-    loaded = _load(terminal, paths, {}, settings, jobs)
+    loaded = _load(terminal, paths, {}, settings, reading)
     report = api.report(loaded, Request("", options.now()), settings)
     click.echo(inspection.render(report), nl=False)
 
@@ -198,7 +189,7 @@ def inspect(
 @options.FORCE
 @options.STRICT
 @options.STEPS
-@options.JOBS
+@reading_options
 @options.CONFIG
 @click.pass_obj
 def digest(
@@ -208,7 +199,7 @@ def digest(
     force: bool,
     strict: bool,
     step_pattern: str | None,
-    jobs: int | None,
+    reading: Reading,
     config: Path | None,
 ) -> None:
     """Reduce each trace to a small digest, where it was recorded; analyze reads digests too.
@@ -217,12 +208,7 @@ def digest(
     ceiling digest rank0.json.gz -o digests/
     """
     settings = options.settings(config, step_pattern)
-    found = find(paths)
-    with terminal.bar(len(found.traces)) as progress:
-        digested = api.digests(
-            paths, settings, jobs=jobs, found=found, progress=progress, strict=strict
-        )
-    _say_skipped(terminal, digested)
+    digested = reading.digests(terminal, paths, settings, strict=strict)
     targets = {output / f"{path.name}.digest": path for path in digested.digests}
     if len(targets) < len(digested.digests):
         raise UsageError("two of the traces have the same name", "digest one folder at a time")

@@ -29,6 +29,7 @@ from analyzer.timeline.sampling import carried
 from analyzer.timeline.steps import Steps
 from analyzer.trace import kineto
 from analyzer.trace.schema import Kind, Trace, TraceMeta
+from analyzer.trace.stores import TracePath
 
 DIGEST_VERSION = 2
 STRIP_BINS = 96
@@ -90,7 +91,7 @@ class RankDigest(msgspec.Struct, frozen=True, kw_only=True):
         return [step for step in self.steps if not step.dropped]
 
 
-def digest(path: Path, settings: Settings) -> RankDigest:
+def digest(path: TracePath, settings: Settings) -> RankDigest:
     """The digest of one trace file; UnusableInput (with file name and reason) when it has none."""
     return reduce(kineto.read(path), settings)
 

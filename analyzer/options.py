@@ -6,20 +6,16 @@ import os
 import re
 import time
 import webbrowser
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from analyzer.config import Settings, load_settings
 from analyzer.errors import UsageError
-from analyzer.fleet import Progress as OnFile
 from analyzer.render import console, files
 from analyzer.render.format import clean, data_size
 from analyzer.report.document import Report
@@ -98,16 +94,6 @@ class Terminal:
     verbose: bool
     progress: bool
     ascii_only: bool
-
-    @contextmanager
-    def bar(self, total: int) -> Iterator[OnFile]:
-        """Progress over files on stderr, where somebody can see it."""
-        columns = (TextColumn("reading"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        with Progress(
-            *columns, console=Console(stderr=True), transient=True, disable=not self.progress
-        ) as shown:
-            task = shown.add_task("reading", total=total)
-            yield lambda path: shown.advance(task)
 
     def say(self, text: str) -> None:
         """A message beside the result."""
@@ -189,7 +175,6 @@ def now() -> str:
 
 
 PATHS = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-JOBS = click.option("-j", "--jobs", type=click.IntRange(1), help="Processes. Default: cores.")
 CONFIG = click.option(
     "--config",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import numpy as np
 from msgspec.structs import replace
@@ -358,8 +358,8 @@ def _unknown(job: Job) -> list[doc.Unknown]:
     ]
 
 
-def label_of(paths: Sequence[Path]) -> str:
+def label_of(paths: Sequence[PurePath]) -> str:
     """A name for the run: the folder that holds all its files, else the file's own name."""
     if len(paths) == 1:
         return filenames.stem(paths[0].name)
-    return Path(os.path.commonpath([p.absolute() for p in paths])).name
+    return Path(os.path.commonpath([os.path.abspath(p) for p in paths])).name
