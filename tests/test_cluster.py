@@ -94,7 +94,7 @@ class TestWithDask:
         pytest.importorskip("distributed")
         monkeypatch.setattr(clusters, "_CONNECT_S", 0.2)
         with (
-            pytest.raises(UsageError, match="no Dask scheduler answers at tcp://127.0.0.1:9"),
+            pytest.raises(UsageError, match="no Dask scheduler answers at tcp:"),
             clusters.connected("tcp://127.0.0.1:9"),
         ):
             pass
@@ -104,7 +104,7 @@ class TestWithDask:
     ) -> None:
         monkeypatch.setattr(clusters, "__version__", "0.0.0")
         with (
-            pytest.raises(UsageError, match="the cluster's workers run .*, this is 0.0.0"),
+            pytest.raises(UsageError, match=r"the cluster.s workers run .*, this is 0\.0\.0"),
             clusters.connected(scheduler),
         ):
             pass
