@@ -7,6 +7,7 @@ unless the field says otherwise. Saved as MessagePack with a version, data only.
 from __future__ import annotations
 
 import gzip
+import sys
 import zlib
 from pathlib import Path
 
@@ -224,12 +225,21 @@ def load(path: Path) -> RankDigest:
                 f"{path.name}: digest version {version}, this program reads {DIGEST_VERSION}",
                 "make the digest again with this version",
             )
-        return msgspec.msgpack.decode(packed, type=RankDigest)
+        return _shared(msgspec.msgpack.decode(packed, type=RankDigest))
     except (OSError, EOFError, zlib.error, msgspec.MsgspecError) as error:
         raise UnusableInput(
             f"{path.name}: not a digest of this program ({error})",
             "make it with: ceiling digest TRACE -o DIR",
         ) from error
+
+
+def _shared(rank: RankDigest) -> RankDigest:
+    """The same with each text in memory once: a large job repeats a few names millions of times."""
+    share = msgspec.structs.force_setattr
+    for record in rank.collectives:
+        for name in ("kind", "name", "group", "ranks", "stream"):
+            share(record, name, sys.intern(getattr(record, name)))
+    return rank
 
 
 class _Versioned(msgspec.Struct):
