@@ -29,21 +29,25 @@ from analyzer.trace.stores import Remote, TracePath
 
 @dataclass(frozen=True)
 class Digested:
-    """The digests of all usable files, every input with what became of it, and remarks."""
+    """The digests of all usable files, every input with what became of it, and remarks
+    (caveat, sentence) on how they were read."""
 
     digests: dict[TracePath, RankDigest]
     unusable: list[InputFile]
-    notes: list[str] = field(default_factory=list)
+    remarks: list[tuple[str, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A job ready to be reported: whose each file is, and remarks on what was guessed of that."""
+    """A job ready to be reported: whose each file is, notes on what was guessed of that, and remarks
+    on how they were read.
+    """
 
     job: Job
     files: list[InputFile]
     notes: list[str]
     label: str
+    remarks: list[tuple[str, str]] = field(default_factory=list)
 
 
 def digests(
@@ -173,8 +177,9 @@ def load(
     return Loaded(
         job=pool(members, settings.thresholds),
         files=files + digested.unusable,
-        notes=_guessed(assignments) + digested.notes,
+        notes=_guessed(assignments),
         label=label_of(list(digested.digests)),
+        remarks=digested.remarks,
     )
 
 
@@ -259,7 +264,7 @@ def report(loaded: Loaded, request: Request, settings: Settings) -> Report:
     """The report on a loaded job."""
     if not request.label:
         request = replace(request, label=loaded.label)
-    return build(loaded.job, loaded.files, loaded.notes, request, settings)
+    return build(loaded.job, loaded.files, loaded.notes, request, settings, remarks=loaded.remarks)
 
 
 __all__ = ["AnalyzerError", "Request", "Settings", "analyze", "digests", "load", "report"]

@@ -49,14 +49,17 @@ class Cluster(Executor):
         self._pool.submit(fn, *args, **kwargs).add_done_callback(settle)
         return future
 
-    def remarks(self) -> list[str]:
+    def remarks(self) -> list[tuple[str, str]]:
         """What the reader of the report should know about the workers, once all is read."""
         lost = len(self._workers - set(self._client.nthreads()))
         if not lost:
             return []
         return [
-            f"{lost} worker(s) of the cluster left while traces were read; what they had not "
-            "finished was read again by the others, so nothing is missing."
+            (
+                "worker-lost",
+                f"{lost} worker(s) of the cluster left while traces were read; what they had not "
+                "finished was read again by the others, so nothing is missing.",
+            )
         ]
 
 

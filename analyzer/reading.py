@@ -89,7 +89,7 @@ class Reading:
                 progress=progress,
                 strict=strict,
             )
-            digested.notes.extend(workers.remarks() if workers else [])
+            digested.remarks.extend(workers.remarks() if workers else [])
         if cache is not None:
             cache.trim()
             if cache.problem:

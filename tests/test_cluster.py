@@ -67,9 +67,10 @@ class TestWithDask:
                     os.kill(victims.pop(), signal.SIGKILL)
 
             found = digest_all(paths, Settings(), executor=cluster, progress=kill)
-            (remark,) = cluster.remarks()
+            ((caveat, text),) = cluster.remarks()
         assert found == digest_all(paths, Settings(), jobs=1)
-        assert remark.startswith("1 worker(s) of the cluster left while traces were read; ")
+        assert caveat == "worker-lost"
+        assert text.startswith("1 worker(s) of the cluster left while traces were read; ")
 
     def test_a_file_that_kills_every_worker_is_given_up_alone(
         self, scheduler: str, paths: list[Path]

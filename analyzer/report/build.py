@@ -23,7 +23,7 @@ from analyzer.ranks.dimensions import TENSOR
 from analyzer.ranks.parallelism import Degree, Group
 from analyzer.ranks.pool import Job
 from analyzer.report import document as doc
-from analyzer.report import together, whatifs
+from analyzer.report import kept, together, whatifs
 from analyzer.report.caveats import caveats
 from analyzer.report.shares import NOTHING_LEFT
 from analyzer.scaling.predict import OVERHEAD_GROWTH, Limit, held, predict
@@ -68,9 +68,15 @@ def build(
     notes: Sequence[str],
     request: Request,
     settings: Settings,
+    *,
+    remarks: Sequence[tuple[str, str]] = (),
 ) -> doc.Report:
-    """The report of a job; `files` are all inputs, `notes` remarks on which file is which rank."""
+    """The report of a job; `files` are all inputs, `notes` say which file is which rank, `remarks`
+    (caveat, sentence) how they were read.
+    """
     limits = settings.thresholds
+    rows = kept.ranks(job)
+    remarks = [*remarks, *kept.remark(job, rows)]
     groups = parallelism.groups(job)
     degree = parallelism.degree(job.size, groups, request.n)
     sharded = sharded_optimizer(groups)
@@ -79,16 +85,16 @@ def build(
     replayed = study(job, limits)
     ranked = ranking.rank(detectors.detect(job, limits, replayed), job, setting, limits, replayed)
     text, finding, confidence = ranking.verdict(ranked, job, limits)
-    run = _run(job, files, request.label, parallelism.strategy(groups))
+    run = _run(job, kept.files(files, rows), request.label, parallelism.strategy(groups))
     return doc.Report(
         schema_version=doc.SCHEMA_VERSION,
         tool=doc.Tool(name="torch-ceiling", version=__version__),
         created=request.created,
         verdict=doc.Verdict(text=text, finding=finding, confidence=confidence),
         run=run,
-        quality=caveats(job, notes, limits),
+        quality=caveats(job, notes, limits, remarks),
         steps=_steps(job),
-        breakdown=_breakdown(job),
+        breakdown=_breakdown(job, rows),
         scaling=_scaling(job, serial_fraction(per_step, setting), setting, request, degree),
         whatif=whatifs.whatif(job, replayed, setting, limits),
         findings=[_finding(row, request.mode) for row in ranked.findings],
@@ -172,7 +178,7 @@ def _steps(job: Job) -> doc.Steps:
     )
 
 
-def _breakdown(job: Job) -> doc.Breakdown:
+def _breakdown(job: Job, listed: Sequence[int]) -> doc.Breakdown:
     unsplit = together.unsplit(job)
 
     def ms(values: Sequence[float], split: bool = True) -> dict[str, float | None]:
@@ -195,7 +201,7 @@ def _breakdown(job: Job) -> doc.Breakdown:
                 ms=ms(ns.tolist(), rank not in unsplit.ranks),
                 hidden_comm_ms=job.hidden_by_rank[rank] / NS_PER_MS,
             )
-            for rank, ns in job.by_rank.items()
+            for rank, ns in ((rank, job.by_rank[rank]) for rank in listed)
         ],
         per_step=[
             doc.StepRow(step=step.number, ms=ms(row, step not in unsplit.steps))

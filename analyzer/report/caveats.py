@@ -34,8 +34,13 @@ class Rule:
     text: Callable[[Job, Thresholds], str]
 
 
-def caveats(job: Job, notes: Sequence[str], limits: Thresholds) -> list[Caveat]:
-    """All caveats, the worst first; `notes` say whose rank was guessed."""
+def caveats(
+    job: Job,
+    notes: Sequence[str],
+    limits: Thresholds,
+    remarks: Sequence[tuple[str, str]] = (),
+) -> list[Caveat]:
+    """All caveats, the worst first; `notes` say whose rank was guessed, `remarks` are of an id."""
     found = [
         Caveat(id=rule.id, severity=rule.severity, text=text, forbids=list(rule.forbids))
         for rule in RULES
@@ -45,6 +50,7 @@ def caveats(job: Job, notes: Sequence[str], limits: Thresholds) -> list[Caveat]:
         Caveat(id="rank-by-order", severity="warning", text=n, forbids=["which rank is which"])
         for n in notes
     ]
+    found += [Caveat(id=id, severity="info", text=text, forbids=[]) for id, text in remarks]
     order = ("error", "warning", "info")
     return sorted(found, key=lambda c: order.index(c.severity))
 
