@@ -39,8 +39,8 @@ class Digested:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A job ready to be reported: whose each file is, notes on what was guessed of that, and remarks
-    on how they were read.
+    """A job ready to be reported: whose each file is, notes on what was guessed of that, and
+    remarks on how they were read.
     """
 
     job: Job

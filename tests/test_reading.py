@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 from pathlib import Path
 
 import pytest
 from conftest import Run
+from rich.console import Console
 from runs import write_run
 
 from analyzer import reading
+from analyzer.options import Terminal
+from analyzer.trace.discover import find
 
 
 @pytest.mark.parametrize(
@@ -64,3 +69,21 @@ def test_a_rank_that_is_nowhere_exits_2(folder: Path, ceiling: Run) -> None:
 
 def test_no_bar_is_drawn_where_nobody_sees_it(folder: Path, ceiling: Run) -> None:
     assert ceiling("analyze", folder).err == ""
+
+
+def test_on_a_terminal_files_and_bytes_are_counted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = io.StringIO()
+    monkeypatch.setattr(
+        reading, "Console", lambda stderr: Console(file=shown, force_terminal=True, width=100)
+    )
+    terminal = Terminal(color=False, quiet=False, verbose=False, progress=True, ascii_only=False)
+    found = find([str(folder)])
+    with reading._bar(terminal, found) as progress:
+        for path in found.traces:
+            progress(path)
+    text = re.sub(r"\x1b\[[^A-Za-z]*[A-Za-z]", "", shown.getvalue())
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    assert "reading 2/2 files" in text
+    assert f"{size / 1000:.1f}/{size / 1000:.1f} kB" in text

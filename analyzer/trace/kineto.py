@@ -24,8 +24,8 @@ from analyzer.trace.inflate import Text
 from analyzer.trace.schema import NO_ID, Category, Int64, Trace, TraceMeta
 from analyzer.trace.stores import Remote, TracePath
 
-# Rows gathered before arrays are made of them.
-BATCH = 16 * 1024
+# Rows gathered before arrays are made of them; more of them no longer fit the CPU caches.
+BATCH = 4 * 1024
 
 _LEFT_OUT, _UNKNOWN = -1, -2
 
