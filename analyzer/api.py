@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
 from analyzer import fleet
+from analyzer.cache import Cache
 from analyzer.classify.classes import UNEXPLAINED
 from analyzer.config import Settings
 from analyzer.digest import RankDigest, class_times
@@ -31,31 +32,34 @@ from analyzer.report.fitting import build as build_scaling
 from analyzer.report.overlay import Overlay
 from analyzer.report.scaling import ScalingReport
 from analyzer.runs import Source, sources
+from analyzer.trace import choose
 from analyzer.trace.assign import OPTION, ORDER, Assignment, FileInfo, assign_ranks, separate_runs
 from analyzer.trace.discover import Found, find
 from analyzer.trace.refusals import require_sound
+from analyzer.trace.stores import Remote, TracePath
 from analyzer.whatif.study import study
 
 
 @dataclass(frozen=True)
 class Digested:
-    """The digests of all usable files, and every input with what became of it."""
+    """The digests of all usable files, what was not used, and notes on how they were read."""
 
-    digests: dict[Path, RankDigest]
+    digests: dict[TracePath, RankDigest]
     unusable: list[InputFile]
+    notes: list[Note] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A job ready to be reported: whose each file is, and remarks on what was guessed of that.
-    `paths` are the files by rank and cycle.
+    """A job ready to be reported: whose each file is, and notes on what was guessed of that and on
+    how they were read. `paths` are the files by rank and cycle.
     """
 
     job: Job
     files: list[InputFile]
     notes: list[Note]
     label: str
-    paths: dict[tuple[int, int], Path]
+    paths: dict[tuple[int, int], TracePath]
 
 
 def digests(
@@ -64,26 +68,37 @@ def digests(
     *,
     jobs: int | None = None,
     executor: Executor | None = None,
+    max_memory: int | None = None,
+    cache: Cache | None = None,
     found: Found | None = None,
     progress: Progress = lambda path: None,
     strict: bool = False,
 ) -> Digested:
-    """Digests of the traces and saved digests under `paths`.
+    """Digests of the traces and saved digests under `paths`, from the cache where it knows them.
 
     UnusableInput, with a sentence per file, when none is usable; if `strict`, also for one that had
     to be repaired.
     """
     found = found or find(paths)
+    known = _known(found.traces, cache, progress)
     outcomes = fleet.digest_all(
-        found.traces, settings, jobs=jobs, executor=executor, progress=progress
+        [path for path in found.traces if path not in known],
+        settings,
+        jobs=jobs,
+        executor=executor,
+        max_memory=max_memory,
+        progress=progress,
+        arrived=lambda outcome: _keep(outcome, cache),
     )
-    good = {o.path: o.digest for o in outcomes if o.digest is not None}
+    made = known | {o.path: o.digest for o in outcomes if o.digest is not None}
+    good = {path: made[path] for path in found.traces if path in made}
     bad = [(o.path, o.error) for o in outcomes if o.digest is None]
     for path in found.digests:
         try:
             good[path] = load_digest(path)
         except UnusableInput as error:
             bad.append((path, error.message))
+        progress(path)
     unusable = [_skipped(s.name, s.bytes or 0, s.reason) for s in found.skipped]
     unusable += [_skipped(path.name, _size(path), reason) for path, reason in bad]
     if not good:
@@ -100,14 +115,35 @@ def digests(
     return Digested(good, unusable)
 
 
+def _known(
+    paths: Sequence[TracePath], cache: Cache | None, progress: Progress
+) -> dict[TracePath, RankDigest]:
+    known: dict[TracePath, RankDigest] = {}
+    for path in paths:
+        # What lies in a store would have to be fetched to be known again.
+        if cache is None or isinstance(path, Remote):
+            continue
+        digest = cache.get(path)
+        if digest is not None:
+            known[path] = digest
+            progress(path)
+    return known
+
+
+def _keep(outcome: fleet.Outcome, cache: Cache | None) -> None:
+    if cache is None or outcome.digest is None or isinstance(outcome.path, Remote):
+        return
+    cache.put(outcome.path, outcome.digest)
+
+
 def _skipped(name: str, size: int, reason: str) -> InputFile:
     # Errors of one file begin with its name and size, which stand beside the reason here.
     named = re.compile(re.escape(name) + r"(?: \([\d,]+ bytes\))?: ")
     return InputFile(name=name, rank=None, bytes=size, events=0, reason=named.sub("", reason, 1))
 
 
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
+def _size(path: TracePath) -> int:
+    return path.stat().st_size if isinstance(path, Path) and path.exists() else 0
 
 
 def sentence(file: InputFile) -> str:
@@ -123,15 +159,21 @@ def listed(names: Sequence[str], most: int, separator: str = ", ") -> str:
 
 
 def load(
-    digested: Digested, *, rank_of: Mapping[str, int] | None = None, settings: Settings
+    digested: Digested,
+    *,
+    ranks: Collection[int] = (),
+    rank_of: Mapping[str, int] | None = None,
+    settings: Settings,
 ) -> Loaded:
-    """Assigns ranks and cycles and pools them into a job.
+    """Assigns ranks and cycles and pools them, or those of the given `ranks`, into a job.
 
-    UsageError when the files are of different runs, UnusableInput when no step can be used.
+    UsageError when the files are of different runs or a given rank is in none of them,
+    UnusableInput when no step can be used.
     """
     infos = [_info(path, digest) for path, digest in digested.digests.items()]
     assignments = assign_ranks(infos, given=rank_of, thresholds=settings.thresholds)
     separate_runs(infos, assignments, thresholds=settings.thresholds)
+    assignments = choose.assigned(assignments, ranks)
     members, files = [], []
     for a in assignments:
         digest = digested.digests[a.path]
@@ -147,7 +189,7 @@ def load(
     return Loaded(
         job=pool(members, settings.thresholds),
         files=files + digested.unusable,
-        notes=[*_guessed(assignments), *_disputed(assignments)],
+        notes=[*_guessed(assignments), *_disputed(assignments), *digested.notes],
         label=label_of(list(digested.digests)),
         paths={(a.rank, a.cycle): a.path for a in assignments},
     )
@@ -188,7 +230,7 @@ def _useless(digest: RankDigest) -> str:
     return ""
 
 
-def _info(path: Path, digest: RankDigest) -> FileInfo:
+def _info(path: TracePath, digest: RankDigest) -> FileInfo:
     return FileInfo(
         path=path,
         distributed_rank=digest.meta.rank,
@@ -217,18 +259,31 @@ def analyze(
     *,
     jobs: int | None = None,
     executor: Executor | None = None,
+    max_memory: int | None = None,
+    cache: Cache | None = None,
+    ranks: Collection[int] = (),
     rank_of: Mapping[str, int] | None = None,
     progress: Progress = lambda path: None,
     strict: bool = False,
 ) -> Report:
     """The report on the traces (files, folders, patterns, digests) of one run.
 
-    An empty `request.label` is replaced by the name of the folder or file.
+    Only of some `ranks`, where they are given. An empty `request.label` is replaced by the name of
+    the folder or file.
     """
     digested = digests(
-        paths, settings, jobs=jobs, executor=executor, progress=progress, strict=strict
+        paths,
+        settings,
+        jobs=jobs,
+        executor=executor,
+        max_memory=max_memory,
+        cache=cache,
+        found=choose.named(find(paths), ranks),
+        progress=progress,
+        strict=strict,
     )
-    return report(load(digested, rank_of=rank_of, settings=settings), request, settings)
+    loaded = load(digested, ranks=ranks, rank_of=rank_of, settings=settings)
+    return report(loaded, request, settings)
 
 
 def report(loaded: Loaded, request: Request, settings: Settings) -> Report:
@@ -247,6 +302,9 @@ def compare(
     labels: tuple[str, str] = ("", ""),
     jobs: int | None = None,
     executor: Executor | None = None,
+    max_memory: int | None = None,
+    cache: Cache | None = None,
+    ranks: Collection[int] = (),
     force: bool = False,
 ) -> Comparison:
     """The comparison of the runs of two sides: reports, or paths of saved ones, traces, digests.
@@ -258,7 +316,16 @@ def compare(
     def opened_one(source: Source) -> Report:
         if source.report is not None:
             return document.read(source.report)
-        return analyze(source.paths, request, settings, jobs=jobs, executor=executor)
+        return analyze(
+            source.paths,
+            request,
+            settings,
+            jobs=jobs,
+            executor=executor,
+            max_memory=max_memory,
+            cache=cache,
+            ranks=ranks,
+        )
 
     def opened(items: Sequence[Report | str]) -> list[Report]:
         reports: list[Report] = []

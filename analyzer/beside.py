@@ -11,11 +11,14 @@ from analyzer.errors import UnusableInput
 from analyzer.interop import crosscheck as checking
 from analyzer.loading import load
 from analyzer.options import Terminal
+from analyzer.reading import Reading, bar
+from analyzer.reading import options as reading_options
 from analyzer.render import files
 from analyzer.render import format as printed
 from analyzer.render import overlay as overlaid
 from analyzer.report.build import Request
 from analyzer.trace.discover import find
+from analyzer.trace.stores import Remote, TracePath
 
 
 @click.command()
@@ -29,7 +32,7 @@ from analyzer.trace.discover import find
 )
 @options.FORCE
 @options.STEPS
-@options.JOBS
+@reading_options
 @options.CONFIG
 @click.pass_obj
 def overlay(
@@ -38,7 +41,7 @@ def overlay(
     output: str,
     force: bool,
     step_pattern: str | None,
-    jobs: int | None,
+    reading: Reading,
     config: Path | None,
 ) -> None:
     """A trace for Perfetto: steps, classes, waits, critical path, all ranks on one clock.
@@ -48,9 +51,9 @@ def overlay(
     """
     settings = options.settings(config, step_pattern)
     target = options.trace_file(output, force=force)
-    found = find(paths)
-    loaded = load(terminal, paths, {}, settings, jobs)
-    with terminal.bar(len(found.traces)) as progress:
+    found = reading.found(paths)
+    loaded = load(terminal, paths, {}, settings, reading)
+    with bar(terminal, found.traces) as progress:
         made = api.overlay(loaded, Request("", options.now()), settings, found, progress)
     text = overlaid.render(made)
     for note in made.notes:
@@ -61,6 +64,14 @@ def overlay(
     data = overlaid.packed(text) if target.suffix == ".gz" else text.encode()
     files.write({target: data})
     terminal.say(f"wrote {target} ({printed.data_size(len(data))}); open it at ui.perfetto.dev")
+
+
+def _here(path: TracePath) -> Path:
+    if isinstance(path, Remote):
+        raise UnusableInput(
+            f"{path.name}: Holistic Trace Analysis reads no addresses", "copy the trace here"
+        )
+    return path
 
 
 @click.command()
@@ -76,10 +87,10 @@ def crosscheck(terminal: Terminal, paths: tuple[str, ...], config: Path | None) 
     settings = options.settings(config, None)
     found = find(paths)
     done, left = [], []
-    with terminal.bar(len(found.traces)) as progress, checking.silence():
+    with bar(terminal, found.traces) as progress, checking.silence():
         for path in found.traces:
             try:
-                done.append(checking.check(path, settings))
+                done.append(checking.check(_here(path), settings))
             except UnusableInput as error:
                 left.append(error)
             progress(path)

@@ -20,8 +20,10 @@ from analyzer.errors import AnalyzerError, UsageError
 from analyzer.findings import glossary
 from analyzer.judging import Judging
 from analyzer.laws_command import laws
-from analyzer.loading import load, say_skipped
+from analyzer.loading import load
 from analyzer.options import Target, Terminal
+from analyzer.reading import Reading
+from analyzer.reading import options as reading_options
 from analyzer.render import files, inspection
 from analyzer.render import format as printed
 from analyzer.render.painting import Mark, of_comparison, of_report, of_scaling
@@ -33,7 +35,6 @@ from analyzer.report.comparison import is_comparison
 from analyzer.report.gates import Condition
 from analyzer.scaling.serial import Mode
 from analyzer.scaling_command import scaling
-from analyzer.trace.discover import find
 
 INTERNAL_ERROR = 70
 INTERRUPTED = 130
@@ -124,7 +125,7 @@ def cli(
 @options.COMMENT_ID
 @options.STRICT
 @options.STEPS
-@options.JOBS
+@reading_options
 @options.CONFIG
 @click.pass_obj
 def analyze(
@@ -153,7 +154,7 @@ def analyze(
     comment_id: str,
     strict: bool,
     step_pattern: str | None,
-    jobs: int | None,
+    reading: Reading,
     config: Path | None,
 ) -> int:
     """Report on the traces of all ranks: files, folders, patterns, digests.
@@ -175,7 +176,7 @@ def analyze(
     )
     target = Target.of(output, formats, force, open_page, mark=Mark(comment_id, report_url))
     beside = None if baseline is None else target.beside("compare", force=force)
-    loaded = load(terminal, paths, rank_of, settings, jobs, strict=strict)
+    loaded = load(terminal, paths, rank_of, settings, reading, strict=strict)
     wish = (tuple(gpus or ()), price, target_s)
     request = Request(label, options.now(), mode, shared_loader, duration, n, *wish, gpus_per_node)
     options.require_length(request, *wish)
@@ -184,9 +185,7 @@ def analyze(
     target.paint(painting, terminal)
     if baseline is None or beside is None:
         return judging.finish(report, judging.judge(report), painting, target, terminal)
-    return against_baseline(
-        report, baseline, request, settings, judging, beside, terminal, jobs=jobs
-    )
+    return against_baseline(report, baseline, request, settings, judging, beside, terminal, reading)
 
 
 cli.add_command(compare)
@@ -197,14 +196,14 @@ cli.add_command(laws)
 @cli.command()
 @options.PATHS_OR_HERE
 @options.STEPS
-@options.JOBS
+@reading_options
 @options.CONFIG
 @click.pass_obj
 def inspect(
     terminal: Terminal,
     paths: tuple[str, ...],
     step_pattern: str | None,
-    jobs: int | None,
+    reading: Reading,
     config: Path | None,
 ) -> None:
     """What is in these files, what may be concluded from them, and what to record.
@@ -213,7 +212,7 @@ def inspect(
     ceiling inspect traces/
     """
     settings = options.settings(config, step_pattern)
-    loaded = load(terminal, paths, {}, settings, jobs)
+    loaded = load(terminal, paths, {}, settings, reading)
     report = api.report(loaded, Request("", options.now()), settings)
     actions = {c.id: glossary.entry(c.id).action for c in report.quality}
     click.echo(inspection.render(report, actions), nl=False)
@@ -232,7 +231,7 @@ def inspect(
 @options.FORCE
 @options.STRICT
 @options.STEPS
-@options.JOBS
+@reading_options
 @options.CONFIG
 @click.pass_obj
 def digest(
@@ -242,7 +241,7 @@ def digest(
     force: bool,
     strict: bool,
     step_pattern: str | None,
-    jobs: int | None,
+    reading: Reading,
     config: Path | None,
 ) -> None:
     """Reduce each trace to a small digest, where it was recorded; analyze reads digests too.
@@ -251,12 +250,7 @@ def digest(
     ceiling digest rank0.json.gz -o digests/
     """
     settings = options.settings(config, step_pattern)
-    found = find(paths)
-    with terminal.bar(len(found.traces)) as progress:
-        digested = api.digests(
-            paths, settings, jobs=jobs, found=found, progress=progress, strict=strict
-        )
-    say_skipped(terminal, digested)
+    digested = reading.digests(terminal, paths, settings, strict=strict)
     targets = {output / f"{path.name}.digest": path for path in digested.digests}
     if len(targets) < len(digested.digests):
         raise UsageError("two of the traces have the same name", "digest one folder at a time")

@@ -12,6 +12,8 @@ from analyzer import api, options
 from analyzer.judging import NOT_COMPARABLE, Judging
 from analyzer.loading import opened
 from analyzer.options import Target, Terminal
+from analyzer.reading import Reading
+from analyzer.reading import options as reading_options
 from analyzer.render.painting import Mark, of_comparison
 from analyzer.report import outcome
 from analyzer.report.build import Request
@@ -35,7 +37,7 @@ from analyzer.runs import sides, sources
 @options.REPORT_URL
 @options.COMMENT_ID
 @options.STEPS
-@options.JOBS
+@reading_options
 @options.CONFIG
 @click.pass_obj
 def compare(
@@ -53,7 +55,7 @@ def compare(
     report_url: str | None,
     comment_id: str,
     step_pattern: str | None,
-    jobs: int | None,
+    reading: Reading,
     config: Path | None,
 ) -> int:
     """Compare a run before with a run after: folders, files, patterns, digests or report.json.
@@ -75,7 +77,7 @@ def compare(
     request = Request("", options.now())
     found = sides(runs)
     before, after = (
-        [opened(terminal, source, request, settings, jobs) for source in side]
+        [opened(terminal, source, request, settings, reading) for source in side]
         for side in (found.before, found.after)
     )
     comparison = api.compared(before, after, request, settings, labels=found.labels, force=force)
@@ -90,8 +92,7 @@ def against_baseline(
     judging: Judging,
     target: Target,
     terminal: Terminal,
-    *,
-    jobs: int | None,
+    reading: Reading,
 ) -> int:
     """Compares a report with the runs named by `--baseline`; the exit code.
 
@@ -99,7 +100,7 @@ def against_baseline(
     """
     plain = Request("", request.created, request.mode, request.shared_loader, None, request.n)
     before: Sequence[Report] = [
-        opened(terminal, source, plain, settings, jobs) for source in sources(baseline)
+        opened(terminal, source, plain, settings, reading) for source in sources(baseline)
     ]
     comparison = api.compared(
         before, [report], request, settings, labels=("baseline", "this run"), force=False

@@ -7,6 +7,7 @@ unless the field says otherwise. Saved as MessagePack with a version, data only.
 from __future__ import annotations
 
 import gzip
+import sys
 from pathlib import Path
 
 import msgspec
@@ -34,8 +35,9 @@ from analyzer.trace import kineto
 from analyzer.trace.inflate import Text
 from analyzer.trace.overruns import clamped
 from analyzer.trace.schema import Kind, Trace, TraceMeta
+from analyzer.trace.stores import TracePath
 
-DIGEST_VERSION = 3
+DIGEST_VERSION = 4
 STRIP_BINS = 96
 MADE_WITH = "make it with: ceiling digest TRACE -o DIR"
 
@@ -99,12 +101,12 @@ class RankDigest(msgspec.Struct, frozen=True, kw_only=True):
         return [step for step in self.steps if not step.dropped]
 
 
-def digest(path: Path, settings: Settings) -> RankDigest:
+def digest(path: TracePath, settings: Settings) -> RankDigest:
     """The digest of one trace file; UnusableInput (with file name and reason) when it has none."""
     return reduce(kineto.read(path), settings)
 
 
-def class_times(path: Path, settings: Settings) -> dict[str, Intervals]:
+def class_times(path: TracePath, settings: Settings) -> dict[str, Intervals]:
     """The times of each class over steps and device work, for those who want more than sums.
 
     They are too many for a digest, so the file is read for them.
@@ -254,7 +256,7 @@ def load(path: Path) -> RankDigest:
         rank = msgspec.msgpack.decode(packed, type=RankDigest)
         if why := _why_impossible(rank):
             raise msgspec.ValidationError(why)
-        return rank
+        return _shared(rank)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise UnusableInput(
             f"{path.name}: not a digest of this program ({error})", MADE_WITH
@@ -282,6 +284,15 @@ def _why_impossible(rank: RankDigest) -> str:
     if rank.strip is not None and set(rank.strip.classes) - set(CLASSES):
         return "a class of the strip is not one of this program"
     return "" if rank.program is None else why_impossible(rank.program)
+
+
+def _shared(rank: RankDigest) -> RankDigest:
+    """The same with each text in memory once: a large job repeats a few names millions of times."""
+    share = msgspec.structs.force_setattr
+    for record in rank.collectives:
+        for name in ("kind", "name", "group", "ranks", "stream"):
+            share(record, name, sys.intern(getattr(record, name)))
+    return rank
 
 
 class _Versioned(msgspec.Struct):

@@ -6,8 +6,7 @@ import os
 import re
 import time
 import webbrowser
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -15,13 +14,10 @@ from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from analyzer.config import Settings, load_settings
 from analyzer.errors import UsageError
 from analyzer.findings import glossary
-from analyzer.fleet import Progress as OnFile
 from analyzer.render import files
 from analyzer.render.format import clean, data_size
 from analyzer.render.painting import UNMARKED, Mark, Painting
@@ -141,16 +137,6 @@ class Terminal:
     verbose: bool
     progress: bool
     ascii_only: bool
-
-    @contextmanager
-    def bar(self, total: int) -> Iterator[OnFile]:
-        """Progress over files on stderr, where somebody can see it."""
-        columns = (TextColumn("reading"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        with Progress(
-            *columns, console=Console(stderr=True), transient=True, disable=not self.progress
-        ) as shown:
-            task = shown.add_task("reading", total=total)
-            yield lambda path: shown.advance(task)
 
     def say(self, text: str) -> None:
         """A message beside the result."""
@@ -297,7 +283,6 @@ def now() -> str:
 PATHS = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 # Where nothing is written either, a command without paths is of this folder.
 PATHS_OR_HERE = click.argument("paths", nargs=-1, metavar="[PATH]...", callback=parsed(or_here))
-JOBS = click.option("-j", "--jobs", type=click.IntRange(1), help="Processes. Default: cores.")
 CONFIG = click.option(
     "--config",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),

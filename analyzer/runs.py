@@ -16,6 +16,7 @@ from analyzer.errors import UsageError
 from analyzer.report.comparison import is_comparison
 from analyzer.trace.discover import find, natural_order
 from analyzer.trace.sniff import A_REPORT, why_not_a_trace
+from analyzer.trace.stores import is_address
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,9 @@ def _split(text: str) -> tuple[str, str]:
 def sources(text: str) -> list[Source]:
     """The runs that one path names; what does not exist is left for the reader to refuse."""
     path = os.path.expanduser(text)
+    if is_address(text) and not os.path.exists(path):
+        # As a path it would lose one of its slashes.
+        return [Source(None, (text,))]
     if os.path.exists(path) or not glob.has_magic(path):
         return _named(Path(path))
     found: list[Source] = []

@@ -9,6 +9,8 @@ import click
 from analyzer import api, options
 from analyzer.loading import load
 from analyzer.options import Target, Terminal
+from analyzer.reading import Reading
+from analyzer.reading import options as reading_options
 from analyzer.render.painting import of_scaling
 from analyzer.report.build import Request
 from analyzer.report.fitting import Question
@@ -37,7 +39,7 @@ from analyzer.scaling.serial import Mode
 @click.option("--label", default="", help="Name of the series. Default: the largest run's.")
 @options.STRICT
 @options.STEPS
-@options.JOBS
+@reading_options
 @options.CONFIG
 @click.pass_obj
 def scaling(
@@ -56,7 +58,7 @@ def scaling(
     label: str,
     strict: bool,
     step_pattern: str | None,
-    jobs: int | None,
+    reading: Reading,
     config: Path | None,
 ) -> None:
     """How a job scales, from traces of several numbers of GPUs, and a plan.
@@ -80,7 +82,7 @@ def scaling(
     options.require_length(request, price, target_s)
     target = Target.of(output, formats, force, open_page, "scaling")
     loaded = [
-        (n, load(terminal, tuple(paths), {}, settings, jobs, strict=strict))
+        (n, load(terminal, tuple(paths), {}, settings, reading, strict=strict))
         for n, paths in options.sized_paths(sizes)
     ]
     found = api.fit_scaling(loaded, Question(request, beyond), settings)

@@ -27,6 +27,16 @@ def written_reports_are_valid(request: pytest.FixtureRequest) -> Iterator[None]:
         VALIDATOR.validate(json.loads(path.read_bytes()))
 
 
+@pytest.fixture(autouse=True)
+def cache_of_its_own(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """No test sees the user's cache, nor that of another test."""
+    home = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home))
+    return home / "torch-ceiling"
+
+
 class Ran(NamedTuple):
     """What a command line left behind."""
 

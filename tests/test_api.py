@@ -217,7 +217,7 @@ def test_a_digest_of_another_version_is_refused_by_name(tmp_path: Path) -> None:
     save(msgspec.structs.replace(made[tmp_path / "rank0.json"], version=0), path)
     message = refused([str(path)]).message
     assert message.startswith(f"no usable trace: old.digest ({path.stat().st_size:,} bytes): ")
-    assert message.endswith("digest version 0, this program reads 3")
+    assert message.endswith("digest version 0, this program reads 4")
 
 
 @pytest.mark.parametrize("data", [b"", b"no gzip", gzip.compress(b"no MessagePack")])

@@ -43,7 +43,7 @@ def test_the_same_trace_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_a_digest_of_another_version_is_refused(tmp_path: Path, sample: RankDigest) -> None:
     save(msgspec.structs.replace(sample, version=DIGEST_VERSION + 1), tmp_path / "new.digest")
-    message = f"new.digest: digest version {DIGEST_VERSION + 1}, this program reads 3"
+    message = f"new.digest: digest version {DIGEST_VERSION + 1}, this program reads 4"
     assert refusal(tmp_path / "new.digest") == message
 
 

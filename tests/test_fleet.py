@@ -14,7 +14,7 @@ from runs import healthy, write_run
 from analyzer.config import Settings
 from analyzer.digest import digest
 from analyzer.errors import AnalyzerError
-from analyzer.fleet import Outcome, digest_all
+from analyzer.fleet import Outcome, digest_all, in_memory
 
 
 def traces(folder: Path, ranks: int) -> list[Path]:
@@ -137,3 +137,35 @@ def test_settings_reach_every_worker(tmp_path: Path) -> None:
     (found,) = digest_all([path, path], Settings(step_pattern=r"train (\d+)"), jobs=2)[:1]
     assert found.digest is not None
     assert [s.index for s in found.digest.steps] == [0, 1, 2, 3, 4, 5, 6]
+
+
+def sparse(path: Path, size: int) -> Path:
+    """A file of this size that takes no room."""
+    with path.open("wb") as file:
+        file.truncate(size)
+    return path
+
+
+def test_as_many_files_are_read_at_once_as_fit_into_memory(tmp_path: Path) -> None:
+    # From above: 100 MiB each, and 9 bytes for each byte of an archive.
+    paths = [sparse(tmp_path / f"rank{r}.json.gz", 100 * 1024**2) for r in range(4)]
+    assert in_memory(paths, 1000 * 1024**2) == 1
+    assert in_memory(paths, 2000 * 1024**2) == 2
+    assert in_memory(paths, 10**12) == 4
+
+
+def test_the_largest_files_may_be_read_together(tmp_path: Path) -> None:
+    paths = [sparse(tmp_path / f"rank{r}.json.gz", r * 100 * 1024**2) for r in range(4)]
+    assert in_memory(paths, 2800 * 1024**2) == 1
+    assert in_memory(paths, 4800 * 1024**2) == 2
+
+
+def test_one_file_is_read_however_little_memory_there_is(tmp_path: Path) -> None:
+    assert in_memory([sparse(tmp_path / "rank0.json", 10**9)], 1) == 1
+
+
+def test_every_outcome_is_told_when_it_arrives(tmp_path: Path) -> None:
+    paths = [*traces(tmp_path, 2), tmp_path / "gone.json"]
+    arrived: list[Outcome] = []
+    found = digest_all(paths, Settings(), jobs=1, arrived=arrived.append)
+    assert arrived == found

@@ -35,6 +35,12 @@ def test_one_of_two_may_have_a_label() -> None:
     assert sides(["main=a", "b"]).labels == ("main", "")
 
 
+@pytest.mark.parametrize("url", ["s3://bucket/run/", "s3://bucket/*.json.gz", "https://host/a=b"])
+def test_an_address_is_left_as_it_is(url: str) -> None:
+    assert sides([f"main={url}", url]).before == [Source(None, (url,))]
+    assert sides([url, "b"]).labels == ("", "")
+
+
 def test_a_label_given_again_names_another_run_of_the_side() -> None:
     found = sides(["main=a", "mine=b", "main=c"])
     assert [source.paths for source in found.before] == [("a",), ("c",)]

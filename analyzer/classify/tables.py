@@ -38,10 +38,10 @@ class KernelRecord(msgspec.Struct, frozen=True, kw_only=True):
     exposed_ns: int
 
 
-class CollectiveRecord(msgspec.Struct, frozen=True, kw_only=True):
+class CollectiveRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One collective on this rank. `step` is the used step around its start, `launched` the step it
-    was launched in, `turn` where waiting for others ends once the ranks are joined; None fields
-    were not recorded. A send has its `destination`, a receive its `source`.
+    was launched in; None fields were not recorded. A send has its `destination`, a receive its
+    `source`.
 
     `nbytes` is the size that bus bandwidth is counted from: the output of an all-gather, else the
     input.
@@ -62,7 +62,6 @@ class CollectiveRecord(msgspec.Struct, frozen=True, kw_only=True):
     launched: int | None
     source: int | None = None
     destination: int | None = None
-    turn: int | None = None
 
 
 def kernel_table(

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -20,10 +21,12 @@ from analyzer.classify.evidence import Evidence
 from analyzer.classify.tables import CollectiveRecord
 from analyzer.config import DEFAULT_THRESHOLDS, Thresholds
 from analyzer.digest import StepRecord
-from analyzer.ranks.member import Member
+from analyzer.ranks.member import NO_TURN, Member
 from analyzer.ranks.stragglers import Together, join
 
 Floats = npt.NDArray[np.float64]
+# A collective and where waiting for others ends in it.
+Turned = tuple[CollectiveRecord, int]
 
 # Collectives of one kind and group are one row up to this ratio of sizes.
 SIZE_RATIO = 10
@@ -213,33 +216,35 @@ def _kernels(members: Sequence[Member]) -> list[KernelMean]:
 
 
 def _collectives(members: Sequence[Member]) -> list[CollectiveMean]:
-    rows: dict[tuple[str, str, int | None], list[CollectiveRecord]] = defaultdict(list)
+    rows: dict[tuple[str, str, int | None], list[Turned]] = defaultdict(list)
     for member in members:
-        for record in member.digest.collectives:
+        records = member.digest.collectives
+        turns = repeat(NO_TURN) if member.turns is None else member.turns.tolist()
+        for record, turn in zip(records, turns, strict=False):
             if record.step is not None:
-                rows[(record.kind, record.group, record.group_size)].append(record)
+                rows[(record.kind, record.group, record.group_size)].append((record, turn))
     pairs = _pairs(members)
     means = [_collective(records, pairs) for alike in rows.values() for records in _by_size(alike)]
     return sorted(means, key=lambda c: (-c.ns, c.kind, c.group, c.nbytes or 0.0))
 
 
-def _by_size(records: list[CollectiveRecord]) -> list[list[CollectiveRecord]]:
+def _by_size(records: list[Turned]) -> list[list[Turned]]:
     """The records by power of ten of their size where sizes differ by more than SIZE_RATIO: a rate
     over latency-bound and large ones together is of neither. Unknown sizes stand alone.
     """
-    sizes = [r.nbytes for r in records if r.nbytes]
+    sizes = [r.nbytes for r, _ in records if r.nbytes]
     apart = bool(sizes) and max(sizes) > SIZE_RATIO * min(sizes)
-    classes: dict[int | None, list[CollectiveRecord]] = defaultdict(list)
-    for record in records:
-        size = record.nbytes
-        classes[size if size is None else len(str(size)) if apart else 0].append(record)
+    classes: dict[int | None, list[Turned]] = defaultdict(list)
+    for turned in records:
+        size = turned[0].nbytes
+        classes[size if size is None else len(str(size)) if apart else 0].append(turned)
     return list(classes.values())
 
 
-def _collective(records: list[CollectiveRecord], pairs: int) -> CollectiveMean:
-    first = records[0]
-    sizes = [r.nbytes for r in records if r.nbytes is not None]
-    turns = [(r, r.turn) for r in records if r.turn is not None]
+def _collective(records: list[Turned], pairs: int) -> CollectiveMean:
+    first, _ = records[0]
+    sizes = [r.nbytes for r, _ in records if r.nbytes is not None]
+    turns = [(r, at) for r, at in records if at != NO_TURN]
     each = len(records) / pairs / len(turns) if turns else None
     return CollectiveMean(
         kind=first.kind,
@@ -247,8 +252,8 @@ def _collective(records: list[CollectiveRecord], pairs: int) -> CollectiveMean:
         group_size=first.group_size,
         count=len(records) / pairs,
         nbytes=sum(sizes) / len(sizes) if sizes else None,
-        ns=sum(r.end - r.start for r in records) / pairs,
-        exposed_ns=sum(r.exposed_ns for r in records) / pairs,
+        ns=sum(r.end - r.start for r, _ in records) / pairs,
+        exposed_ns=sum(r.exposed_ns for r, _ in records) / pairs,
         wait_ns=None if each is None else sum(at - r.start for r, at in turns) * each,
         transfer_ns=None if each is None else sum(r.end - at for r, at in turns) * each,
         split_share=len(turns) / len(records),

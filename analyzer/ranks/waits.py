@@ -21,7 +21,7 @@ from analyzer.classify.classes import COMM_TRANSFER, COMM_UNSPLIT, COMM_WAIT
 from analyzer.digest import StepRecord, Strip
 from analyzer.ranks.clocks import SLACK_NS, Clocks
 from analyzer.ranks.collectives import Joined
-from analyzer.ranks.member import Member
+from analyzer.ranks.member import NO_TURN, Member
 from analyzer.timeline.intervals import Intervals, union
 from analyzer.trace.schema import Int64
 
@@ -174,12 +174,9 @@ def _split_member(
         member.digest,
         steps=_split_steps(member.digest.steps, waiting, moving),
         strip=_split_strip(member.digest.strip, _alone(member), waiting, moving),
-        collectives=[
-            msgspec.structs.replace(r, turn=turns[id(r)]) if id(r) in turns else r
-            for r in member.digest.collectives
-        ],
     )
-    return replace(member, digest=digest)
+    known = [turns.get(id(record), NO_TURN) for record in digest.collectives]
+    return replace(member, digest=digest, turns=np.array(known, np.int64))
 
 
 def _split_steps(

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import numpy as np
 from msgspec.structs import replace
@@ -25,7 +25,7 @@ from analyzer.ranks.parallelism import Group
 from analyzer.ranks.pool import Job
 from analyzer.ranks.unknown import unknown, work_lost
 from analyzer.report import document as doc
-from analyzer.report import predicted, spots, together, whatifs
+from analyzer.report import kept, predicted, spots, together, whatifs
 from analyzer.report.caveats import Note, caveats
 from analyzer.report.ops import ops
 from analyzer.report.planning import Wish
@@ -84,8 +84,11 @@ def build(
     request: Request,
     settings: Settings,
 ) -> doc.Report:
-    """The report of a job; `files` are all inputs, `notes` remarks on which file is which rank."""
+    """The report of a job; `files` are all inputs, `notes` say which file is which rank and how
+    they were read.
+    """
     limits = settings.thresholds
+    rows = kept.ranks(job)
     groups = parallelism.groups(job)
     degree = parallelism.degree(job.size, groups, request.n)
     sharded = sharded_optimizer(groups)
@@ -96,9 +99,9 @@ def build(
     ahead = predicted.ahead(job, setting, limits, request.gpus_per_node)
     fraction = serial_fraction(per_step, setting)
     text, finding, confidence = ranking.verdict(ranked, job, limits)
-    quality = caveats(job, notes, limits)
+    quality = caveats(job, [*notes, *kept.notes(job, rows)], limits)
     doubted = any(caveat.severity == "error" for caveat in quality)
-    run = _run(job, files, request.label, parallelism.strategy(groups))
+    run = _run(job, kept.files(files, rows), request.label, parallelism.strategy(groups))
     return doc.Report(
         schema_version=doc.SCHEMA_VERSION,
         tool=doc.Tool(name="torch-ceiling", version=__version__),
@@ -109,7 +112,7 @@ def build(
         run=run,
         quality=quality,
         steps=_steps(job),
-        breakdown=_breakdown(job),
+        breakdown=_breakdown(job, rows),
         scaling=no_scaling(fraction, request.duration_s, degree.because)
         if work_lost(job)
         else predicted.scaling(fraction, ahead, degree.because, request.duration_s),
@@ -219,7 +222,7 @@ def _steps(job: Job) -> doc.Steps:
     )
 
 
-def _breakdown(job: Job) -> doc.Breakdown:
+def _breakdown(job: Job, listed: Sequence[int]) -> doc.Breakdown:
     unsplit, unmeasured = together.unsplit(job), unknown(job)
     silent = COMM_UNSPLIT in unmeasured
     nulls = set(unmeasured) | (set(together.SPLIT) if unsplit.all else set())
@@ -247,7 +250,7 @@ def _breakdown(job: Job) -> doc.Breakdown:
                 ms=ms(ns.tolist(), rank not in unsplit.ranks),
                 hidden_comm_ms=None if silent else job.hidden_by_rank[rank] / NS_PER_MS,
             )
-            for rank, ns in job.by_rank.items()
+            for rank, ns in ((rank, job.by_rank[rank]) for rank in listed)
         ],
         per_step=[
             doc.StepRow(step=step.number, ms=ms(row, step not in unsplit.steps))
@@ -338,8 +341,8 @@ def _unknown(job: Job) -> list[doc.Unknown]:
     ]
 
 
-def label_of(paths: Sequence[Path]) -> str:
+def label_of(paths: Sequence[PurePath]) -> str:
     """A name for the run: the folder that holds all its files, else the file's own name."""
     if len(paths) == 1:
         return filenames.stem(paths[0].name)
-    return Path(os.path.commonpath([p.absolute() for p in paths])).name
+    return Path(os.path.commonpath([os.path.abspath(p) for p in paths])).name

@@ -26,6 +26,8 @@ from analyzer.timeline.steps import RULE_WHOLE
 UNLINKED_SHARE = 0.05
 EARLY_START_SHARE = 0.01
 
+RANK_NOTES = ("rank-by-order", "rank-disputed")
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -38,25 +40,31 @@ class Rule:
 
 
 class Note(NamedTuple):
-    """A remark on which file is which rank: the caveat's id, rank-by-order or rank-disputed."""
+    """A remark of whoever read the files: the caveat's id and its sentence."""
 
     id: str
     text: str
 
 
 def caveats(job: Job, notes: Sequence[Note], limits: Thresholds) -> list[Caveat]:
-    """All caveats, the worst first; `notes` say whose rank was guessed or is disputed."""
+    """All caveats, the worst first; `notes` say whose rank was guessed or is disputed, and how the
+    files were read.
+    """
     found = [
         Caveat(id=rule.id, severity=rule.severity, text=text, forbids=list(rule.forbids))
         for rule in RULES
         if (text := rule.text(job, limits))
     ]
-    found += [
-        Caveat(id=n.id, severity="warning", text=n.text, forbids=["which rank is which"])
-        for n in notes
-    ]
+    found += map(_noted, notes)
     order = ("error", "warning", "info")
     return sorted(found, key=lambda c: order.index(c.severity))
+
+
+def _noted(note: Note) -> Caveat:
+    if note.id in RANK_NOTES:
+        forbids = ["which rank is which"]
+        return Caveat(id=note.id, severity="warning", text=note.text, forbids=forbids)
+    return Caveat(id=note.id, severity="info", text=note.text, forbids=[])
 
 
 def _world_size(job: Job, limits: Thresholds) -> str:

@@ -19,6 +19,7 @@ from analyzer.config import DEFAULT_THRESHOLDS, Thresholds
 from analyzer.errors import UsageError
 from analyzer.trace import filenames
 from analyzer.trace.discover import natural_order
+from analyzer.trace.stores import TracePath
 
 OPTION = "option"
 DISTRIBUTED_INFO = "distributedInfo"
@@ -38,7 +39,7 @@ Key = TypeVar("Key")
 class FileInfo:
     """What the reader found in one trace that helps to say whose it is."""
 
-    path: Path
+    path: TracePath
     distributed_rank: int | None = None
     world_size: int | None = None
     span_ns: tuple[int, int] | None = None
@@ -49,7 +50,7 @@ class FileInfo:
 class Assignment:
     """Rank and cycle of one file and the rule that gave them; `note` where the sources disagree."""
 
-    path: Path
+    path: TracePath
     rank: int
     cycle: int
     rule: str
@@ -99,15 +100,15 @@ def _in_time(file: FileInfo) -> tuple[int, list[tuple[int, str]]]:
     return (file.span_ns[0] if file.span_ns else 0, natural_order(file.path))
 
 
-def _note(file: FileInfo, rank: int, named: Mapping[Path, int]) -> str:
+def _note(file: FileInfo, rank: int, named: Mapping[TracePath, int]) -> str:
     said, name = file.distributed_rank, named.get(file.path, rank)
     if said is not None and said != rank:
         return f"distributedInfo says rank {said}"
     return "" if name == rank else f"its name says rank {name}"
 
 
-def _from_option(files: Sequence[FileInfo], given: Mapping[str, int]) -> dict[Path, _Claim]:
-    claims: dict[Path, _Claim] = {}
+def _from_option(files: Sequence[FileInfo], given: Mapping[str, int]) -> dict[TracePath, _Claim]:
+    claims: dict[TracePath, _Claim] = {}
     for key, rank in given.items():
         end = "/" + key.lstrip("/")
         meant = [f.path for f in files if f"/{f.path.as_posix()}".endswith(end)]
@@ -118,12 +119,12 @@ def _from_option(files: Sequence[FileInfo], given: Mapping[str, int]) -> dict[Pa
     return claims
 
 
-def _from_metadata(files: Sequence[FileInfo]) -> dict[Path, _Claim]:
+def _from_metadata(files: Sequence[FileInfo]) -> dict[TracePath, _Claim]:
     """Ranks of distributedInfo, but for files that cannot all be the rank they claim to be.
 
     Jobs that join their process group after the profiler has started write rank 0 everywhere.
     """
-    claims: dict[Path, _Claim] = {}
+    claims: dict[TracePath, _Claim] = {}
     for rank, members in _grouped(files, lambda f: f.distributed_rank).items():
         names_differ = len({n.rank for n in _named(members).values()}) > 1
         all_zero = rank == 0 and _share_time(members)
@@ -132,7 +133,7 @@ def _from_metadata(files: Sequence[FileInfo]) -> dict[Path, _Claim]:
     return claims
 
 
-def _named(files: Sequence[FileInfo]) -> dict[Path, filenames.NamedRank]:
+def _named(files: Sequence[FileInfo]) -> dict[TracePath, filenames.NamedRank]:
     """Ranks stated by file names, else by the nearest folder that not all files share."""
     if not files:
         return {}
@@ -147,10 +148,10 @@ def _named(files: Sequence[FileInfo]) -> dict[Path, filenames.NamedRank]:
     return named
 
 
-def _from_names(files: Sequence[FileInfo]) -> dict[Path, _Claim]:
+def _from_names(files: Sequence[FileInfo]) -> dict[TracePath, _Claim]:
     """Ranks from names, but for those that several hosts use at one time: they count per host."""
     named = _named(files)
-    claims: dict[Path, _Claim] = {}
+    claims: dict[TracePath, _Claim] = {}
     for rank, members in _grouped(
         (f for f in files if f.path in named), lambda f: named[f.path].rank
     ).items():
@@ -162,7 +163,7 @@ def _from_names(files: Sequence[FileInfo]) -> dict[Path, _Claim]:
     return claims
 
 
-def _from_dimension(files: Sequence[FileInfo]) -> dict[Path, _Claim]:
+def _from_dimension(files: Sequence[FileInfo]) -> dict[TracePath, _Claim]:
     """The number of the only parallel dimension named, unless files share it (tp-8 as a size)."""
     found = {f.path: filenames.only_dimension(f.path.name) for f in files}
     named = {path: rank for path, rank in found.items() if rank}
@@ -172,7 +173,7 @@ def _from_dimension(files: Sequence[FileInfo]) -> dict[Path, _Claim]:
     return {p: _Claim(n.rank, f"file name ({n.spelling})") for p, n in named.items()}
 
 
-def _from_numbers(files: Sequence[FileInfo], thresholds: Thresholds) -> dict[Path, _Claim]:
+def _from_numbers(files: Sequence[FileInfo], thresholds: Thresholds) -> dict[TracePath, _Claim]:
     """Ranks where names of files recorded together differ in their last number only."""
     found = {f.path: filenames.last_number(f.path.name) for f in files}
     numbers = {path: number[1] for path, number in found.items() if number}
@@ -190,7 +191,9 @@ def _from_numbers(files: Sequence[FileInfo], thresholds: Thresholds) -> dict[Pat
     return {path: _Claim(n, f"file name (number {n})") for path, n in numbers.items()}
 
 
-def _from_order(files: Sequence[FileInfo], claims: Mapping[Path, _Claim]) -> dict[Path, _Claim]:
+def _from_order(
+    files: Sequence[FileInfo], claims: Mapping[TracePath, _Claim]
+) -> dict[TracePath, _Claim]:
     """The lowest free ranks for files that say nothing; recordings one after another share one."""
     lanes = [lane for process in _processes(files) for lane in _lanes(process)]
     rule = ORDER

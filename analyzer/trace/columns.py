@@ -1,4 +1,4 @@
-"""How decoded events become columns: interned ids, arrays of many rows at once, joined at the end.
+"""How decoded events become columns: interned ids, arrays of many rows at once.
 
 Names, threads and streams repeat thousands of times, so columns hold small integers. What only
 collectives carry is kept by row, not as columns. Python lists gather what one block of text holds:
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -87,8 +87,9 @@ class Columns:
         self._names = Interned()
         self._threads = Interned()
         self._streams = Interned()
-        self._host: list[list[Any]] = [[np.zeros(0, t)] for t in _HOST]
-        self._device: list[list[Any]] = [[np.zeros(0, t)] for t in _DEVICE]
+        # They grow in place: joining many arrays would hold every column twice.
+        self._host = [bytearray() for _ in _HOST]
+        self._device = [bytearray() for _ in _DEVICE]
         self._collectives: dict[int, CollectiveArgs] = {}
         self._waits: dict[int, tuple[Any, int, Any]] = {}
         self._shapes: Counter[tuple[str, bytes]] = Counter()
@@ -150,14 +151,14 @@ class Columns:
         device = (_ids(self._device_name), _ids(self._stream), _gpus(self._gpu),
                   integers(self._device_link), integers(self._nbytes),
                   _percentages(self._occupancy))  # fmt: skip
-        for mine, table, gathered in (
-            (~on_device, self._host, host),
-            (on_device, self._device, device),
+        for mine, table, types, gathered in (
+            (~on_device, self._host, _HOST, host),
+            (on_device, self._device, _DEVICE, device),
         ):
             chosen, keep = mine & good, good[mine]
-            times = ts[chosen], dur[chosen], kind[chosen]
-            for parts, part in zip(table, (*times, *(c[keep] for c in gathered)), strict=True):
-                parts.append(part)
+            rows = ts[chosen], dur[chosen], kind[chosen], *(c[keep] for c in gathered)
+            for column, part, type_ in zip(table, rows, types, strict=True):
+                column += part.astype(type_, copy=False).data
         good = good[on_device]
         row = (self._device_rows + np.cumsum(good) - 1).tolist()
         self._collectives |= {row[i]: said for i, said in self._said if good[i]}
@@ -190,7 +191,7 @@ class Columns:
         )
 
     def _host_table(self, base_ns: int) -> HostEvents:
-        columns = _joined(self._host)
+        columns = _arrays(self._host, _HOST)
         order = np.argsort(columns[0], kind="stable")
         start = columns[0][order]
         if (start[1:] == start[:-1]).any():
@@ -201,7 +202,7 @@ class Columns:
         return HostEvents(*columns)
 
     def _device_table(self, base_ns: int, names: list[str]) -> tuple[DeviceEvents, Int64]:
-        columns = _joined(self._device)
+        columns = _arrays(self._device, _DEVICE)
         idle = [i for i, n in enumerate(names) if n in NOT_WORK]
         work = np.flatnonzero(~np.isin(columns[3], idle))
         order = work[np.argsort(columns[0][work], kind="stable")]
@@ -210,17 +211,15 @@ class Columns:
         return DeviceEvents(*columns), order
 
 
-def _joined(table: list[list[Any]]) -> list[Any]:
-    """One array per column. The parts go as they are joined: no more than one column is double."""
-    columns = []
-    for parts in table:
-        columns.append(np.concatenate(parts))
-        parts.clear()
+def _arrays(table: list[bytearray], types: Sequence[type[np.generic]]) -> list[Any]:
+    """The columns as arrays, which take their memory over."""
+    columns: list[Any] = [np.frombuffer(c, t) for c, t in zip(table, types, strict=True)]
+    table.clear()
     return columns
 
 
 def _arrange(columns: list[Any], order: Int64) -> None:
-    """Puts the rows of each column in this order, one column at a time for the same reason."""
+    """Puts the rows of each column in this order, so that only one column at a time is double."""
     for i, column in enumerate(columns):
         columns[i] = column[order]
 

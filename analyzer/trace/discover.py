@@ -11,9 +11,11 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 
+from analyzer.trace import stores
 from analyzer.trace.sniff import why_not_a_trace
+from analyzer.trace.stores import TracePath
 
 _LOOKED_AT = (".json", ".gz", ".zst", ".digest")
 _NOT_A_FILE = "not a regular file; write it to disk first"
@@ -38,7 +40,7 @@ class Skipped:
 class Found:
     """What the given paths hold, each group in natural order of its paths."""
 
-    traces: tuple[Path, ...]
+    traces: tuple[TracePath, ...]
     digests: tuple[Path, ...]
     skipped: tuple[Skipped, ...]
 
@@ -58,7 +60,7 @@ def find(paths: Sequence[str]) -> Found:
     )
 
 
-def natural_order(path: Path) -> list[tuple[int, str]]:
+def natural_order(path: PurePath) -> list[tuple[int, str]]:
     """Sort key that puts rank2 before rank10."""
     parts = re.split(r"(\d+)", path.as_posix())
     return [(int(p), "") if i % 2 else (0, p) for i, p in enumerate(parts)]
@@ -68,7 +70,7 @@ def natural_order(path: Path) -> list[tuple[int, str]]:
 class _Search:
     """Collects files, each once by its real path."""
 
-    traces: list[Path] = field(default_factory=list)
+    traces: list[TracePath] = field(default_factory=list)
     digests: list[Path] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
@@ -77,8 +79,8 @@ class _Search:
         path = os.path.expanduser(text)
         if os.path.exists(path):
             self._named(Path(path))
-        elif "://" in text:
-            self._skip(text, "an address; download the file and pass the copy")
+        elif stores.is_address(text):
+            self._address(text)
         elif glob.has_magic(path):
             matches = glob.glob(path, recursive=True)
             for match in matches:
@@ -99,6 +101,25 @@ class _Search:
         if not looked_at:
             wanted = ", ".join(f"*{suffix}" for suffix in _LOOKED_AT)
             self._skip(path.resolve().name, f"no trace in this folder (looked for {wanted})")
+
+    def _address(self, url: str) -> None:
+        try:
+            found = stores.listed(url)
+        except OSError as error:
+            self._skip(stores.without_signature(url), f"cannot be read ({error.strerror})")
+            return
+        several = len(found) > 1
+        looked_at = [r for r in found if not several or r.name.lower().endswith(_LOOKED_AT)]
+        for remote in looked_at:
+            if remote.url in self.seen:
+                continue
+            self.seen.add(remote.url)
+            if reason := why_not_a_trace(remote):
+                self._skip(remote.name, reason)
+            else:
+                self.traces.append(remote)
+        if not looked_at:
+            self._skip(stores.without_signature(url), "no trace at this address")
 
     def _walk(self, root: Path) -> Iterator[tuple[Path, str]]:
         """Folder and name of every file that may be a trace; links back to a folder end there."""

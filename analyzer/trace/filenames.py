@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
 _SUFFIXES = re.compile(r"(?:\.(?:json|gz|zst|trace|pt|digest))+$", re.IGNORECASE)
@@ -123,12 +123,12 @@ def ends_in_process_id(name: str) -> bool:
     return bool(_PROCESS.search(stem(name)))
 
 
-def run_folder(path: Path) -> Path:
+def run_folder(path: PurePath) -> Path:
     """The file's folder, absolute, less iteration_10 and the like: recordings of one run."""
     parts = Path(os.path.abspath(path)).parent.parts
     return Path(*(part for part in parts if not _CYCLE_FOLDER.fullmatch(part)))
 
 
-def process(path: Path) -> tuple[Path, str]:
+def process(path: PurePath) -> tuple[Path, str]:
     """Run folder and name without cycle: equal for all recordings that one process made."""
     return run_folder(path), without_cycle(path.name)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol, cast
 
 import zstandard
 
 from analyzer.errors import UnusableInput
+from analyzer.trace.stores import TracePath
 
 try:
     from isal import isal_zlib as deflate
@@ -38,14 +38,45 @@ _FROM_GZIP_HEADER = 31
 _BROKEN: tuple[Any, ...] = (deflate.error, zlib.error, zstandard.ZstdError)
 
 
+class Readable(Protocol):
+    """What is needed of an open file: some stores cannot seek."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most `size` bytes; none at the end."""
+
+
+class _Source:
+    """An open file of which `taken` bytes were read, and whose beginning can be looked at."""
+
+    def __init__(self, raw: Readable) -> None:
+        self.taken = 0
+        self._raw = raw
+        self._ahead = b""
+
+    def beginning(self) -> bytes:
+        self._ahead = self._raw.read(_READ)
+        self.taken = len(self._ahead)
+        return self._ahead
+
+    def read(self, size: int) -> bytes:
+        if self._ahead:
+            piece, self._ahead = self._ahead[:size], self._ahead[size:]
+            return piece
+        piece = self._raw.read(size)
+        self.taken += len(piece)
+        return piece
+
+
 class Text:
     """The pieces of a file's text; once they are read, `cut` and `damage` say what was wrong.
 
     `cut`: the archive ends before its end mark. `damage`: why no more could be read, or what was
-    read is not what was written; "" for a sound file.
+    read is not what was written; "" for a sound file. `packed_size` is how many bytes the
+    file itself has.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: TracePath) -> None:
+        self.packed_size = 0
         self.cut = False
         self.damage = ""
         self._path = path
@@ -55,15 +86,17 @@ class Text:
         """Raises UnusableInput when nothing can be read, or when the text outgrows its archive."""
         try:
             with self._path.open("rb") as raw:
-                for piece in self._pieces(raw):
+                source = _Source(raw)
+                for piece in self._pieces(source):
                     self._size += len(piece)
-                    if self._size > BOMB_FROM and self._size > BOMB_RATIO * raw.tell():
+                    if self._size > BOMB_FROM and self._size > BOMB_RATIO * source.taken:
                         raise UnusableInput(
                             f"{self._path.name}: unpacks to more than {BOMB_RATIO} times its size, "
                             "which no trace does",
                             "unpack it and look what it is",
                         )
                     yield piece
+                self.packed_size = source.taken
         except OSError as error:
             reason = error.strerror or str(error)
             if not self._size:
@@ -71,19 +104,20 @@ class Text:
                 raise UnusableInput(f"{name}: cannot be read ({reason})") from error
             self.damage = f"reading it failed ({reason})"
 
-    def _pieces(self, raw: BinaryIO) -> Iterator[bytes]:
-        magic = raw.read(4)
-        raw.seek(0)
-        if magic[:2] == _GZIP:
-            yield from self._salvaged(raw)
-        elif magic == _ZSTANDARD:
-            yield from self._frames(raw)
+    def _pieces(self, source: _Source) -> Iterator[bytes]:
+        beginning = source.beginning()
+        if beginning.startswith(_GZIP):
+            yield from self._salvaged(source)
+        elif beginning.startswith(_ZSTANDARD):
+            yield from self._frames(source)
         else:
-            while piece := raw.read(PIECE):
+            while piece := source.read(PIECE):
                 yield piece
 
-    def _frames(self, raw: BinaryIO) -> Iterator[bytes]:
-        stream = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+    def _frames(self, source: _Source) -> Iterator[bytes]:
+        stream = zstandard.ZstdDecompressor().stream_reader(
+            cast(BinaryIO, source), read_across_frames=True
+        )
         while True:
             try:
                 piece = stream.read(PIECE)
@@ -94,36 +128,36 @@ class Text:
                 return
             yield piece
 
-    def _salvaged(self, raw: BinaryIO) -> Iterator[bytes]:
+    def _salvaged(self, source: _Source) -> Iterator[bytes]:
         """The text of a gzip file, and of a broken one whatever precedes the place of the break.
 
-        The inflater keeps to itself what it made of the input in which it fails, so that input is
-        given to a second one byte by byte.
+        The inflater keeps to itself what it made of the input in which it fails, so the file is
+        opened again and that input given to a second one byte by byte.
         """
         given = 0
         try:
-            for piece in self._members(raw):
+            for piece in self._members(source):
                 given += len(piece)
                 yield piece
             return
         except _BROKEN:
             self.damage = CORRUPT
-        broken = (raw.tell() - 1) // _READ * _READ
-        try:
-            for piece in self._members(raw, broken):
-                new = len(piece) - max(given, 0)
-                given -= len(piece)
-                if new > 0:
-                    yield piece[-new:]
-        except _BROKEN:
-            return
+        broken = (source.taken - 1) // _READ * _READ
+        with self._path.open("rb") as again:
+            try:
+                for piece in self._members(_Source(again), broken):
+                    new = len(piece) - max(given, 0)
+                    given -= len(piece)
+                    if new > 0:
+                        yield piece[-new:]
+            except _BROKEN:
+                return
 
-    def _members(self, raw: BinaryIO, byte_by_byte_from: float = math.inf) -> Iterator[bytes]:
-        raw.seek(0)
+    def _members(self, source: _Source, byte_by_byte_from: float = math.inf) -> Iterator[bytes]:
         inflater = deflate.decompressobj(wbits=_FROM_GZIP_HEADER)
         packed = b""
         while True:
-            packed = packed or raw.read(_READ if raw.tell() < byte_by_byte_from else 1)
+            packed = packed or source.read(_READ if source.taken < byte_by_byte_from else 1)
             if not packed:
                 break
             if inflater.eof:

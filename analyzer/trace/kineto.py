@@ -10,7 +10,6 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import compress
-from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -23,9 +22,10 @@ from analyzer.trace.columns import LAST_DEVICE_KIND, Columns, Interned
 from analyzer.trace.dialect import KIND_OF_CATEGORY, LEFT_OUT, WAITS
 from analyzer.trace.inflate import Text
 from analyzer.trace.schema import NO_ID, Category, Int64, Trace, TraceMeta
+from analyzer.trace.stores import Remote, TracePath
 
-# Rows gathered before arrays are made of them.
-BATCH = 16 * 1024
+# Rows gathered before arrays are made of them; more of them no longer fit the CPU caches.
+BATCH = 4 * 1024
 
 _LEFT_OUT, _UNKNOWN = -1, -2
 
@@ -98,7 +98,7 @@ class ExactEvent(msgspec.Struct, gc=False):
     args: Args | None = None
 
 
-def read(path: Path) -> Trace:
+def read(path: TracePath) -> Trace:
     """The trace in `path`; UnusableInput when it holds no event of a PyTorch profiler."""
     with _collector_off():
         try:
@@ -119,7 +119,7 @@ def _collector_off() -> Iterator[None]:
             gc.enable()
 
 
-def _read(path: Path, *, exact: bool) -> Trace:
+def _read(path: TracePath, *, exact: bool) -> Trace:
     types: Any = list[ExactEvent] if exact else list[Event]
     text = Text(path)
     reader = EventReader(iter(text), msgspec.json.Decoder(types).decode)
@@ -128,7 +128,7 @@ def _read(path: Path, *, exact: bool) -> Trace:
         loader.add(events)
     rest = reader.rest
     rest.truncated |= text.cut
-    trace = loader.finish(path, rest, text.damage)
+    trace = loader.finish(path, text, rest)
     refusals.require_one_writer(trace, rest)
     return trace
 
@@ -218,13 +218,13 @@ class _Loader:
         self._count = [old + int(n) for old, n in zip(self._count, count, strict=True)]
         self._total = [old + int(ns) for old, ns in zip(self._total, total, strict=True)]
 
-    def finish(self, path: Path, rest: Remainder, damage: str) -> Trace:
+    def finish(self, path: TracePath, text: Text, rest: Remainder) -> Trace:
         """The whole trace; UnusableInput with the reason when nothing in it can be analysed."""
         self._settle()
         said = header.described(header.keys(rest))
         meta = TraceMeta(
             name=path.name,
-            size=path.stat().st_size,
+            size=text.packed_size if isinstance(path, Remote) else path.stat().st_size,
             events=self._events,
             categories=tuple(
                 Category(name, count, total, kind != _UNKNOWN)
@@ -235,7 +235,7 @@ class _Loader:
             truncated=rest.truncated,
             malformed=rest.malformed,
             repairs=dict(rest.repairs),
-            damage=damage,
+            damage=text.damage,
             untimed=self._untimed,
             negative=self._negative,
             **said,

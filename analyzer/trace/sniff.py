@@ -12,6 +12,7 @@ from pathlib import Path
 from analyzer.errors import UnusableInput
 from analyzer.trace.dialect import PROFILER_CATEGORIES
 from analyzer.trace.inflate import Text
+from analyzer.trace.stores import TracePath
 
 # Most headers take 2 to 30 kB; some benchmark suites put their whole configuration in front.
 LOOKS = (64 * 1024, 4 * 1024 * 1024)
@@ -54,9 +55,9 @@ _EVENT = re.compile(rb'"ph"\s*:')
 _TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?|[{}\[\]]', re.DOTALL)
 
 
-def why_not_a_trace(path: Path) -> str | None:
+def why_not_a_trace(path: TracePath) -> str | None:
     """What the file is instead of a profiler trace; None for one that may be read as a trace."""
-    if path.stat().st_size == 0:
+    if isinstance(path, Path) and path.stat().st_size == 0:
         return "empty file"
     reason = None
     for limit in LOOKS:
@@ -70,7 +71,7 @@ def why_not_a_trace(path: Path) -> str | None:
     return reason
 
 
-def _beginning(path: Path, limit: int) -> bytes:
+def _beginning(path: TracePath, limit: int) -> bytes:
     head = b""
     for piece in Text(path):
         head += piece

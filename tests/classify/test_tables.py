@@ -168,10 +168,6 @@ def test_on_the_host_a_collective_is_launched_in_the_step_around_it(tmp_path: Pa
     assert [c.launched for c in records] == [None, 1, 2]
 
 
-def test_where_waiting_ends_is_not_known_of_one_rank(tmp_path: Path) -> None:
-    assert collective(trace().collective("allreduce", 0, 50), tmp_path).turn is None
-
-
 def test_late_launches_are_named_by_their_op_and_loading_by_its_call(tmp_path: Path) -> None:
     scene = trace().kernel("a", 0, 100, launch=(-20, -15)).loader(50, 300)
     scene.op("aten::addmm", 310, 360).kernel("b", 360, 400, launch=(350, 355))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import re
 import zlib
@@ -20,7 +21,7 @@ from analyzer.config import Settings
 from analyzer.digest import digest, load, packed
 from analyzer.errors import UnusableInput
 from analyzer.report import document
-from analyzer.trace import inflate
+from analyzer.trace import inflate, stores
 
 DEEP = 100_000
 
@@ -109,7 +110,13 @@ def test_a_report_of_many_levels_is_refused_in_one_sentence(
     assert len(hint) == 1
 
 
-def test_no_place_on_the_disk_stands_in_a_report(tmp_path: Path, ceiling: Run) -> None:
+def test_no_place_on_the_disk_stands_in_a_report(
+    tmp_path: Path, ceiling: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nothing_there(url: str) -> list[stores.Remote]:
+        raise FileNotFoundError(errno.ENOENT, "no such file in the store")
+
+    monkeypatch.setattr(stores, "listed", nothing_there)
     secret = tmp_path / "home" / "somebody" / "run7"
     write_run(secret)
     (secret / "rank1.json").rename(secret / "rank1.txt")

@@ -44,7 +44,7 @@ def test_waiting_lasts_until_the_last_arrives_and_transfer_from_then_on() -> Non
 def test_each_record_carries_where_its_waiting_ends() -> None:
     early, late = pair((100, 500), (300, 500))
     members, _ = both([member(0, early), member(1, late)])
-    assert [m.digest.collectives[0].turn for m in members] == [300_000, 300_000]
+    assert [m.turns.tolist() for m in members if m.turns is not None] == [[300_000], [300_000]]
 
 
 def test_both_methods_agree_where_ends_coincide() -> None:

@@ -68,7 +68,6 @@ def test_brackets_in_a_real_name_are_no_pattern(tree: Path) -> None:
     [
         ("/nowhere/trace.json", "no such file or folder"),
         ("/nowhere/*.json", "no file matches this pattern"),
-        ("s3://bucket/trace.json", "an address; download the file and pass the copy"),
     ],
 )
 def test_a_path_that_leads_nowhere_is_skipped_with_a_reason(path: str, reason: str) -> None:
