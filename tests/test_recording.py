@@ -110,7 +110,7 @@ def test_one_process_communicates_with_nobody(single: Report) -> None:
 
 def test_classes_sum_to_every_recorded_step(single: Report) -> None:
     for row in single.breakdown.per_rank:
-        assert sum(row.ms.values()) == pytest.approx(row.step_ms, abs=1e-9)
+        assert sum(row.measured.values()) == pytest.approx(row.step_ms, abs=1e-9)
 
 
 def test_two_processes_are_two_ranks_by_what_the_files_say(pair: Report) -> None:

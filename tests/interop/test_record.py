@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -27,26 +26,21 @@ pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("default")]
 ROOT = Path(__file__).parent.parent.parent
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of two ranks started by torchrun."""
     folder = tmp_path_factory.mktemp("pair")
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
-    script = [f"--master-port={free_port()}", str(Path(__file__).with_name("loops.py"))]
-    subprocess.run(
+    # Its own choice of a port: one that was free a moment ago need not be.
+    script = ["--standalone", str(Path(__file__).with_name("loops.py"))]
+    ran = subprocess.run(
         [*torchrun, *script, str(folder)],
-        check=True,
         capture_output=True,
+        text=True,
         timeout=120,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
+    assert ran.returncode == 0, ran.stderr
     return folder
 
 
